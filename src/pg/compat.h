@@ -1,0 +1,63 @@
+/*
+ * compat.h
+ *     PostgreSQL's headers, and everything that differs between its major
+ *     versions. No other file tests PG_VERSION_NUM.
+ */
+#pragma once
+
+extern "C" {
+#include "postgres.h"
+
+#include "access/htup_details.h"
+#include "access/xact.h"
+#include "access/xlog.h"
+#include "catalog/pg_type.h"
+#include "fmgr.h"
+#include "funcapi.h"
+#include "miscadmin.h"
+#include "pgstat.h"
+#include "storage/ipc.h"
+#include "storage/proc.h"
+#include "utils/builtins.h"
+#include "utils/timestamp.h"
+#include "utils/wait_event.h"
+}
+
+#if PG_VERSION_NUM < 150000
+#error "snowflake needs PostgreSQL 15 or later"
+#endif
+
+namespace snowflake {
+
+/* The number of this backend's PGPROC: below MaxBackends for every backend that runs SQL. */
+inline int my_proc_number() noexcept
+{
+#if PG_VERSION_NUM >= 170000
+    return MyProcNumber;
+#else
+    return MyProc->pgprocno;
+#endif
+}
+
+/* The number of the PGPROC of the session's leader: its own, or a parallel worker's leader's. */
+inline int leader_proc_number() noexcept
+{
+    PGPROC *leader = MyProc->lockGroupLeader != nullptr ? MyProc->lockGroupLeader : MyProc;
+#if PG_VERSION_NUM >= 170000
+    return GetNumberFromPGProc(leader);
+#else
+    return leader->pgprocno;
+#endif
+}
+
+/* A wait event of this extension: named in pg_stat_activity from 17 on, `Extension` before. */
+inline uint32 wait_event([[maybe_unused]] const char *name)
+{
+#if PG_VERSION_NUM >= 170000
+    return WaitEventExtensionNew(name);
+#else
+    return PG_WAIT_EXTENSION;
+#endif
+}
+
+} /* namespace snowflake */
