@@ -9,18 +9,81 @@ OBJS = $(patsubst %.cpp,%.o,$(CORE_SOURCES) $(wildcard src/pg/*.cpp))
 
 REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
 REGRESS_OPTS = --load-extension=snowflake
+ISOLATION = $(patsubst specs/%.spec,%,$(sort $(wildcard specs/*.spec)))
+ISOLATION_OPTS = --load-extension=snowflake
+
+EXTRA_CLEAN = build regression.diffs regression.out results output_iso log tmp_check
 
 PG_CPPFLAGS = -I$(srcdir)/src
 # 15's headers use `register`, which C++17 no longer knows.
 PG_CXXFLAGS = -std=c++17 -Wextra -Wno-register -Wno-unused-parameter $(WERROR)
 
 PG_CONFIG ?= pg_config
+export PG_CONFIG
+
+# These install what they need, PostgreSQL included, so they must not need PGXS.
+SELF_SUFFICIENT = help setup check check-unit check-tsan check-asan check-regress \
+	check-isolation check-tap lint format demo demo-stop
+
+GOALS = $(or $(MAKECMDGOALS),all)
+
+ifneq (,$(filter-out $(SELF_SUFFICIENT),$(GOALS)))
 # PGXS links a module with the C compiler; ours is C++.
 override COMPILER = $(CXX) $(CXXFLAGS)
 PGXS := $(shell $(PG_CONFIG) --pgxs)
+ifeq (,$(wildcard $(PGXS)))
+$(error PostgreSQL's build system was not found: try `make setup`, or set PG_CONFIG)
+endif
 include $(PGXS)
 
 # PGXS leaves PG_CXXFLAGS out when it makes bitcode.
 COMPILE.cxx.bc += $(PG_CXXFLAGS)
 # No header is compiled alone, and PGXS tracks headers only where PostgreSQL itself was built to.
 $(OBJS) $(OBJS:.o=.bc): $(wildcard src/*/*.h)
+endif
+
+ifneq (,$(filter $(SELF_SUFFICIENT),$(GOALS)))
+.PHONY: $(SELF_SUFFICIENT)
+
+help:
+	@echo 'make                  build the extension for the PostgreSQL that $$PG_CONFIG belongs to'
+	@echo 'make install          install it there (as root, where that needs root)'
+	@echo 'make installcheck     run the regression and isolation tests on a running server'
+	@echo 'make clean            remove what was built'
+	@echo
+	@echo 'make demo             try it: a throw-away server, tables with IDs, what they look like'
+	@echo 'make demo-stop        stop that server and remove it'
+	@echo
+	@echo 'make check            all tests, with servers of their own; nothing is installed in the system'
+	@echo 'make check-unit       tests of the core, without a server   [UNIT_FILTER=Lease*]'
+	@echo 'make check-tsan       the same with the thread sanitizer'
+	@echo 'make check-asan       the same with the address and undefined-behaviour sanitizers'
+	@echo 'make check-regress    regression tests, without and with preloading'
+	@echo 'make check-isolation  isolation tests'
+	@echo 'make check-tap        tests with whole servers              [T=t/010_x.pl] [KEEP=1]'
+	@echo 'make lint             formatting and static analysis'
+	@echo 'make format           format the C++ sources'
+	@echo 'make setup            install what all of these need, from Debian packages'
+
+setup:
+	@scripts/setup build test demo lint
+
+check:
+	@scripts/check
+
+check-unit check-tsan check-asan check-regress check-isolation check-tap: check-%:
+	@scripts/check $*
+
+lint format:
+	@scripts/lint $@
+
+demo:
+	@scripts/demo start
+
+demo-stop:
+	@scripts/demo stop
+endif
+
+# For scripts: the value of a variable.
+print-%:
+	@echo $($*)
