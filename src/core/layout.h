@@ -16,6 +16,10 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
+#include <string_view>
+
+#include "core/civil_time.h"
 
 namespace snowflake {
 
@@ -25,6 +29,12 @@ enum class Unit : std::uint8_t { Millisecond, Centisecond, Second };
 constexpr std::int64_t unit_ms(Unit unit) noexcept
 {
     return unit == Unit::Millisecond ? 1 : unit == Unit::Centisecond ? 10 : 1000;
+}
+
+/* As in a layout's spec. */
+constexpr std::string_view unit_name(Unit unit) noexcept
+{
+    return unit == Unit::Millisecond ? "ms" : unit == Unit::Centisecond ? "10ms" : "s";
 }
 
 /* One field's place in an ID. */
@@ -41,9 +51,15 @@ struct BitField {
     }
 };
 
+/* A field without bits has no place, so that layouts that mean the same are equal. */
+constexpr BitField make_field(int bits, int shift) noexcept
+{
+    return {static_cast<std::uint8_t>(bits), static_cast<std::uint8_t>(bits > 0 ? shift : 0)};
+}
+
 /* The three fields of an ID, as numbers. */
 struct Parts {
-    std::int64_t timestamp;  /* in ID time: units since the epoch */
+    std::int64_t timestamp; /* in ID time: units since the epoch */
     std::int64_t machine_id;
     std::int64_t sequence;
 };
@@ -56,10 +72,7 @@ struct Layout {
     BitField sequence;
 
     /* The number of bits an ID may use; all higher ones are 0. */
-    constexpr int bits() const noexcept
-    {
-        return timestamp.bits + machine_id.bits + sequence.bits;
-    }
+    constexpr int bits() const noexcept { return timestamp.bits + machine_id.bits + sequence.bits; }
 
     constexpr std::int64_t max_id() const noexcept
     {
@@ -85,7 +98,10 @@ struct Layout {
                sequence.shift == other.sequence.shift;
     }
 
-    /* Fields in, ID out. The fields must fit: see fits(). */
+    /* Can this be an ID of this layout? */
+    constexpr bool contains(std::int64_t id) const noexcept { return id >= 0 && id <= max_id(); }
+
+    /* Fields in, ID out. Each field must be in 0 .. its max(). */
     constexpr std::int64_t compose(const Parts &parts) const noexcept
     {
         return static_cast<std::int64_t>(
@@ -123,11 +139,15 @@ struct Layout {
 
     /*
      * Unix time in ms to ID time, rounded down. Negative before the epoch,
-     * above timestamp.max() after the end of the layout's time.
+     * above timestamp.max() after the end of the layout's time. What would
+     * overflow stays at the nearest end of int64.
      */
     constexpr std::int64_t from_unix_ms(std::int64_t unix_ms) const noexcept
     {
-        const std::int64_t since_epoch = unix_ms - epoch_ms;
+        std::int64_t since_epoch = 0;
+        if (__builtin_sub_overflow(unix_ms, epoch_ms, &since_epoch)) {
+            since_epoch = saturated(unix_ms < 0);
+        }
         switch (unit) {
             case Unit::Millisecond:
                 return since_epoch;
@@ -139,15 +159,26 @@ struct Layout {
         return floor_div(since_epoch, 1000);
     }
 
-    /* ID time to the Unix time, in ms, at which that unit begins. */
+    /*
+     * ID time to the Unix time, in ms, at which that unit begins. Wide timestamps
+     * last longer than int64 can count ms: those stay at its end.
+     */
     constexpr std::int64_t to_unix_ms(std::int64_t id_time) const noexcept
     {
-        return epoch_ms + id_time * unit_ms(unit);
+        std::int64_t since_epoch = 0;
+        std::int64_t unix_ms = 0;
+        if (__builtin_mul_overflow(id_time, unit_ms(unit), &since_epoch) ||
+            __builtin_add_overflow(since_epoch, epoch_ms, &unix_ms)) {
+            return saturated(id_time < 0);
+        }
+        return unix_ms;
     }
 
-    static constexpr std::int64_t floor_div(std::int64_t value, std::int64_t by) noexcept
+  private:
+    static constexpr std::int64_t saturated(bool negative) noexcept
     {
-        return value / by - (value % by < 0 ? 1 : 0);
+        return negative ? std::numeric_limits<std::int64_t>::min()
+                        : std::numeric_limits<std::int64_t>::max();
     }
 };
 
@@ -155,12 +186,8 @@ struct Layout {
 constexpr Layout make_layout(std::int64_t epoch_ms, Unit unit, int timestamp_bits, int machine_bits,
                              int sequence_bits) noexcept
 {
-    return {epoch_ms,
-            unit,
-            {static_cast<std::uint8_t>(timestamp_bits),
-             static_cast<std::uint8_t>(machine_bits + sequence_bits)},
-            {static_cast<std::uint8_t>(machine_bits), static_cast<std::uint8_t>(sequence_bits)},
-            {static_cast<std::uint8_t>(sequence_bits), 0}};
+    return {epoch_ms, unit, make_field(timestamp_bits, machine_bits + sequence_bits),
+            make_field(machine_bits, sequence_bits), make_field(sequence_bits, 0)};
 }
 
 /* 2026-01-01T00:00:00Z */

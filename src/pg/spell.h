@@ -1,0 +1,16 @@
+/*
+ * spell.h
+ *     IDs as text, for whoever shows them.
+ */
+#pragma once
+
+#include "core/spelling.h"
+#include "pg/compat.h"
+#include "pg/zone.h"
+
+namespace snowflake {
+
+/* The friendly form of a valid ID, in a zone (null: UTC). */
+FriendlyText friendly_id(const Layout &layout, int64 id, pg_tz *zone);
+
+} /* namespace snowflake */
