@@ -3,18 +3,491 @@
 -- complain if script is sourced in psql, rather than via CREATE EXTENSION
 \echo Use "CREATE EXTENSION snowflake" to load this file. \quit
 
+-- Nothing that a user has made in any schema may be found in place of what is meant here.
+SET LOCAL search_path = pg_catalog, pg_temp;
+
 ------------------------------------------------------------------------
 -- Layouts and decoders
 ------------------------------------------------------------------------
+
+/*
+ * A layout says how an ID's bits are divided: a name from the view
+ * snowflake_layouts, or a spec such as
+ * 'epoch=2024-01-01T00:00:00Z unit=ms fields=t41,m10,s12'. The short forms of
+ * these functions mean the layout of the built-in generator.
+ */
+
+CREATE FUNCTION @extschema@.snowflake_parse(
+    id bigint, OUT "timestamp" timestamptz, OUT machine_id int, OUT sequence int)
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_parse';
+COMMENT ON FUNCTION @extschema@.snowflake_parse(bigint) IS 'the fields of an ID';
+
+CREATE FUNCTION @extschema@.snowflake_parse(
+    id bigint, layout text, OUT "timestamp" timestamptz, OUT machine_id int, OUT sequence int)
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_parse';
+COMMENT ON FUNCTION @extschema@.snowflake_parse(bigint, text) IS
+    'the fields of an ID with the given layout';
+
+CREATE FUNCTION @extschema@.snowflake_timestamp(id bigint) RETURNS timestamptz
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_timestamp';
+COMMENT ON FUNCTION @extschema@.snowflake_timestamp(bigint) IS 'when an ID was made';
+
+CREATE FUNCTION @extschema@.snowflake_timestamp(id bigint, layout text) RETURNS timestamptz
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_timestamp';
+COMMENT ON FUNCTION @extschema@.snowflake_timestamp(bigint, text) IS
+    'when an ID with the given layout was made';
+
+CREATE FUNCTION @extschema@.snowflake_machine_id(id bigint) RETURNS int
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_machine_id';
+COMMENT ON FUNCTION @extschema@.snowflake_machine_id(bigint) IS 'the machine ID in an ID';
+
+CREATE FUNCTION @extschema@.snowflake_machine_id(id bigint, layout text) RETURNS int
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_machine_id';
+COMMENT ON FUNCTION @extschema@.snowflake_machine_id(bigint, text) IS
+    'the machine ID in an ID with the given layout';
+
+CREATE FUNCTION @extschema@.snowflake_sequence(id bigint) RETURNS int
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_sequence';
+COMMENT ON FUNCTION @extschema@.snowflake_sequence(bigint) IS 'the sequence in an ID';
+
+CREATE FUNCTION @extschema@.snowflake_sequence(id bigint, layout text) RETURNS int
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_sequence';
+COMMENT ON FUNCTION @extschema@.snowflake_sequence(bigint, text) IS
+    'the sequence in an ID with the given layout';
+
+CREATE FUNCTION @extschema@.snowflake_make("timestamp" timestamptz, machine_id int, sequence int)
+    RETURNS bigint
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_make';
+COMMENT ON FUNCTION @extschema@.snowflake_make(timestamptz, int, int) IS
+    'the ID with these fields; the timestamp is rounded down to a millisecond';
+
+CREATE FUNCTION @extschema@.snowflake_make(
+    "timestamp" timestamptz, machine_id int, sequence int, layout text)
+    RETURNS bigint
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_make';
+COMMENT ON FUNCTION @extschema@.snowflake_make(timestamptz, int, int, text) IS
+    'the ID with these fields in the given layout; the timestamp is rounded down to its unit';
+
+CREATE FUNCTION @extschema@.snowflake_min_id("timestamp" timestamptz) RETURNS bigint
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_min_id';
+COMMENT ON FUNCTION @extschema@.snowflake_min_id(timestamptz) IS
+    'the least ID that can be made in the millisecond that a time is in';
+
+CREATE FUNCTION @extschema@.snowflake_min_id("timestamp" timestamptz, layout text) RETURNS bigint
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_min_id';
+COMMENT ON FUNCTION @extschema@.snowflake_min_id(timestamptz, text) IS
+    'the least ID with the given layout that can be made in the unit that a time is in';
+
+CREATE FUNCTION @extschema@.snowflake_max_id("timestamp" timestamptz) RETURNS bigint
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_max_id';
+COMMENT ON FUNCTION @extschema@.snowflake_max_id(timestamptz) IS
+    'the greatest ID that can be made in the millisecond that a time is in';
+
+CREATE FUNCTION @extschema@.snowflake_max_id("timestamp" timestamptz, layout text) RETURNS bigint
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_max_id';
+COMMENT ON FUNCTION @extschema@.snowflake_max_id(timestamptz, text) IS
+    'the greatest ID with the given layout that can be made in the unit that a time is in';
+
+-- Internal: what the views show of ID time.
+CREATE FUNCTION @extschema@.snowflake_id_time(id_time bigint, layout text) RETURNS timestamptz
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_id_time';
+COMMENT ON FUNCTION @extschema@.snowflake_id_time(bigint, text) IS
+    'ID time (units since the layout''s epoch) as a timestamp; infinity if it is past the last one';
+
+CREATE FUNCTION @extschema@.snowflake_friendly(id bigint) RETURNS text
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_friendly';
+COMMENT ON FUNCTION @extschema@.snowflake_friendly(bigint) IS
+    'an ID as time in UTC, machine ID and sequence: yyyyMMddHHmmssSSS-m-s';
+
+CREATE FUNCTION @extschema@.snowflake_friendly(id bigint, zone text) RETURNS text
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_friendly';
+COMMENT ON FUNCTION @extschema@.snowflake_friendly(bigint, text) IS
+    'an ID as local time in a time zone, machine ID and sequence: yyyyMMddHHmmssSSS-m-s';
+
+CREATE FUNCTION @extschema@.snowflake_friendly(id bigint, zone text, layout text) RETURNS text
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_friendly';
+COMMENT ON FUNCTION @extschema@.snowflake_friendly(bigint, text, text) IS
+    'an ID with the given layout as local time in a time zone, machine ID and sequence';
+
+CREATE FUNCTION @extschema@.snowflake_from_friendly(friendly text) RETURNS bigint
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_from_friendly';
+COMMENT ON FUNCTION @extschema@.snowflake_from_friendly(text) IS
+    'the ID of a friendly form in UTC';
+
+CREATE FUNCTION @extschema@.snowflake_from_friendly(friendly text, zone text) RETURNS bigint
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_from_friendly';
+COMMENT ON FUNCTION @extschema@.snowflake_from_friendly(text, text) IS
+    'the ID of a friendly form in a time zone; refuses local times that a clock change makes ambiguous';
+
+CREATE FUNCTION @extschema@.snowflake_from_friendly(friendly text, zone text, layout text)
+    RETURNS bigint
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_from_friendly';
+COMMENT ON FUNCTION @extschema@.snowflake_from_friendly(text, text, text) IS
+    'the ID with the given layout of a friendly form in a time zone';
+
+CREATE FUNCTION @extschema@.snowflake_to_base62(id bigint) RETURNS text
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_to_base62';
+COMMENT ON FUNCTION @extschema@.snowflake_to_base62(bigint) IS
+    'an ID as 11 digits of 0-9A-Za-z, which sort like the ID under COLLATE "C"';
+
+CREATE FUNCTION @extschema@.snowflake_from_base62(base62 text) RETURNS bigint
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_from_base62';
+COMMENT ON FUNCTION @extschema@.snowflake_from_base62(text) IS
+    'the ID of up to 11 digits of 0-9A-Za-z';
+
+CREATE FUNCTION @extschema@.snowflake_to_base36(id bigint) RETURNS text
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_to_base36';
+COMMENT ON FUNCTION @extschema@.snowflake_to_base36(bigint) IS
+    'an ID as 13 digits of 0-9A-Z, which sort like the ID under COLLATE "C"';
+
+CREATE FUNCTION @extschema@.snowflake_from_base36(base36 text) RETURNS bigint
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_from_base36';
+COMMENT ON FUNCTION @extschema@.snowflake_from_base36(text) IS
+    'the ID of up to 13 digits of 0-9A-Z';
+
+-- Not immutable: it tells the ID's age, and the time in the session's time zone.
+CREATE FUNCTION @extschema@.snowflake_describe(id bigint) RETURNS text
+    LANGUAGE C STABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_describe';
+COMMENT ON FUNCTION @extschema@.snowflake_describe(bigint) IS
+    'an ID for people: its bits field by field, time and age, spellings';
+
+CREATE FUNCTION @extschema@.snowflake_describe(id bigint, layout text) RETURNS text
+    LANGUAGE C STABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_describe';
+COMMENT ON FUNCTION @extschema@.snowflake_describe(bigint, text) IS
+    'an ID with the given layout for people: its bits field by field, time and age, spellings';
+
+CREATE FUNCTION @extschema@.snowflake_layouts(
+    OUT name text, OUT spec text, OUT epoch timestamptz, OUT last_timestamp timestamptz,
+    OUT unit text, OUT timestamp_bits int, OUT machine_id_bits int, OUT sequence_bits int,
+    OUT max_id bigint, OUT can_generate boolean, OUT source text)
+    RETURNS SETOF record
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE ROWS 13
+    AS 'MODULE_PATHNAME', 'snowflake_layouts';
+COMMENT ON FUNCTION @extschema@.snowflake_layouts() IS 'the layouts that have a name';
+
+CREATE VIEW @extschema@.snowflake_layouts AS
+    SELECT name, spec, epoch, last_timestamp, unit, timestamp_bits, machine_id_bits,
+           sequence_bits, max_id, can_generate, source
+    FROM @extschema@.snowflake_layouts();
+COMMENT ON VIEW @extschema@.snowflake_layouts IS 'the layouts that have a name';
+COMMENT ON COLUMN @extschema@.snowflake_layouts.name IS 'name, as given for a layout argument';
+COMMENT ON COLUMN @extschema@.snowflake_layouts.spec IS 'the same layout spelled out';
+COMMENT ON COLUMN @extschema@.snowflake_layouts.epoch IS 'the first time that an ID can hold';
+COMMENT ON COLUMN @extschema@.snowflake_layouts.last_timestamp IS
+    'the last time that an ID can hold; infinity if it is past the last timestamp';
+COMMENT ON COLUMN @extschema@.snowflake_layouts.unit IS 'the precision of an ID''s time';
+COMMENT ON COLUMN @extschema@.snowflake_layouts.timestamp_bits IS 'width of the time in an ID';
+COMMENT ON COLUMN @extschema@.snowflake_layouts.machine_id_bits IS
+    'width of the machine ID in an ID';
+COMMENT ON COLUMN @extschema@.snowflake_layouts.sequence_bits IS 'width of the sequence in an ID';
+COMMENT ON COLUMN @extschema@.snowflake_layouts.max_id IS 'the greatest ID';
+COMMENT ON COLUMN @extschema@.snowflake_layouts.can_generate IS
+    'whether a generator can have this layout; others can only be read and made by hand';
+COMMENT ON COLUMN @extschema@.snowflake_layouts.source IS
+    'where its epoch and fields are written down';
+
+GRANT SELECT ON @extschema@.snowflake_layouts TO PUBLIC;
 
 ------------------------------------------------------------------------
 -- The registry: generators and leases
 ------------------------------------------------------------------------
 
+/*
+ * A generator's leases: which server and database may use which machine ID.
+ * The primary key is what says no to a second holder.
+ */
+CREATE TABLE @extschema@.snowflake_lease (
+    generator   text NOT NULL,
+    machine_id  int NOT NULL CHECK (machine_id >= 0),
+    layout      text NOT NULL,
+    horizon     bigint NOT NULL,
+    instance    bigint,
+    database    oid,
+    holder      text NOT NULL,
+    claimed_at  timestamptz NOT NULL,
+    renewed_at  timestamptz NOT NULL,
+    expires_at  timestamptz NOT NULL,
+    PRIMARY KEY (generator, machine_id)
+);
+COMMENT ON TABLE @extschema@.snowflake_lease IS
+    'leases of machine IDs; written only by snowflake''s keeper';
+COMMENT ON COLUMN @extschema@.snowflake_lease.generator IS 'name of the generator';
+COMMENT ON COLUMN @extschema@.snowflake_lease.machine_id IS 'the machine ID leased';
+COMMENT ON COLUMN @extschema@.snowflake_lease.layout IS 'layout of the generator''s IDs';
+COMMENT ON COLUMN @extschema@.snowflake_lease.horizon IS
+    'no ID of this machine ID has been or may be issued at or past this ID time; never goes down';
+COMMENT ON COLUMN @extschema@.snowflake_lease.instance IS
+    'number of the running server that holds the lease; null if released';
+COMMENT ON COLUMN @extschema@.snowflake_lease.database IS
+    'OID of the database that the lease is for; 0 if for the whole server';
+COMMENT ON COLUMN @extschema@.snowflake_lease.holder IS 'the holder, for people';
+COMMENT ON COLUMN @extschema@.snowflake_lease.claimed_at IS 'when the holder claimed it';
+COMMENT ON COLUMN @extschema@.snowflake_lease.renewed_at IS 'when the holder last renewed it';
+COMMENT ON COLUMN @extschema@.snowflake_lease.expires_at IS
+    'by the registry''s clock, when another server may claim it';
+
+-- Horizons travel with a dump. An instance number in it never matches a running server's.
+SELECT pg_extension_config_dump('@extschema@.snowflake_lease', '');
+
+GRANT SELECT ON @extschema@.snowflake_lease TO PUBLIC;
+
+/*
+ * Claims a machine ID: one never used, at random, so that two copies of one
+ * registry hardly choose the same; else, at random, one of those free for
+ * longest. Null if another claim was faster, none is free, or the registry knows
+ * the generator under another layout: snowflake_lease_outlook() tells.
+ *
+ * id_time is the claimer's clock and horizon how far it wants to go, both in ID
+ * time. A machine ID whose old horizon the clock has not passed is not given.
+ */
+CREATE FUNCTION @extschema@.snowflake_claim_lease(
+    generator text, layout text,
+    instance bigint, database oid, holder text,
+    ttl interval, id_time bigint, horizon bigint,
+    machine_ids int4multirange, avoid int[],
+    OUT machine_id int, OUT old_horizon bigint)
+RETURNS record
+LANGUAGE sql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    WITH start AS MATERIALIZED (
+        SELECT (random() * (upper($9) - 1))::int AS at, upper($9)::bigint AS size
+    ), known AS MATERIALIZED (
+        SELECT l.machine_id, l.expires_at, l.horizon, l.layout
+        FROM @extschema@.snowflake_lease l
+        WHERE l.generator = $1
+    ), refused AS MATERIALIZED (
+        SELECT 1 FROM known WHERE known.layout <> $2 LIMIT 1
+    ), unused AS MATERIALIZED (
+        -- The first unused machine ID at or after the start, in a circle: it is the
+        -- start, or follows one that can not be had, or begins a range.
+        SELECT c.id
+        FROM (SELECT at FROM start
+              UNION SELECT known.machine_id + 1 FROM known
+                  WHERE known.machine_id < 2147483647
+              UNION SELECT a + 1 FROM unnest($10) AS a WHERE a < 2147483647
+              UNION SELECT lower(r) FROM unnest($9) AS r) AS c(id), start
+        WHERE c.id <@ $9
+          AND c.id <> ALL ($10)
+          AND NOT EXISTS (SELECT 1 FROM known WHERE known.machine_id = c.id)
+          AND NOT EXISTS (SELECT 1 FROM refused)
+        ORDER BY (c.id - start.at + start.size) % start.size
+        LIMIT 1
+    ), free AS MATERIALIZED (
+        SELECT known.machine_id,
+               row_number() OVER (ORDER BY known.expires_at, known.machine_id) AS place,
+               count(*) OVER () AS total
+        FROM known
+        WHERE known.expires_at <= clock_timestamp()
+          AND known.horizon <= $7
+          AND known.machine_id <@ $9
+          AND known.machine_id <> ALL ($10)
+          AND NOT EXISTS (SELECT 1 FROM unused)
+          AND NOT EXISTS (SELECT 1 FROM refused)
+    ), longest_free AS MATERIALIZED (
+        SELECT free.machine_id FROM free WHERE free.place <= (free.total + 1) / 2
+        ORDER BY random() LIMIT 1
+    ), made AS (
+        INSERT INTO @extschema@.snowflake_lease AS l
+               (generator, machine_id, layout, horizon, instance, database, holder,
+                claimed_at, renewed_at, expires_at)
+        SELECT $1, unused.id, $2, $8, $3, $4, $5,
+               clock_timestamp(), clock_timestamp(), clock_timestamp() + $6
+        FROM unused
+        ON CONFLICT DO NOTHING
+        RETURNING l.machine_id, $7 AS old_horizon
+    ), reused AS (
+        UPDATE @extschema@.snowflake_lease AS l
+        SET horizon = greatest(l.horizon, $8), instance = $3, database = $4, holder = $5,
+            claimed_at = clock_timestamp(), renewed_at = clock_timestamp(),
+            expires_at = clock_timestamp() + $6
+        FROM longest_free, known
+        WHERE l.generator = $1
+          AND l.machine_id = longest_free.machine_id
+          AND known.machine_id = longest_free.machine_id
+          AND l.expires_at <= clock_timestamp()
+          AND l.horizon = known.horizon
+        RETURNING l.machine_id, known.horizon AS old_horizon
+    )
+    SELECT * FROM made UNION ALL SELECT * FROM reused;
+END;
+COMMENT ON FUNCTION @extschema@.snowflake_claim_lease(text, text,
+    bigint, oid, text, interval, bigint,
+    bigint, int4multirange, int[]) IS
+    'claims a machine ID for a server; null if none could be had';
+
+/*
+ * Raises the horizon of a lease that this instance and database still hold, and
+ * puts its expiry off. Returns the horizon; null if the lease is another's now.
+ */
+CREATE FUNCTION @extschema@.snowflake_renew_lease(
+    generator text, machine_id int,
+    instance bigint, database oid,
+    ttl interval, horizon bigint)
+RETURNS bigint
+LANGUAGE sql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    UPDATE @extschema@.snowflake_lease AS l
+    SET horizon = greatest(l.horizon, $6),
+        renewed_at = clock_timestamp(),
+        expires_at = greatest(l.expires_at, clock_timestamp() + $5)
+    WHERE l.generator = $1 AND l.machine_id = $2 AND l.instance = $3 AND l.database = $4
+    RETURNING l.horizon;
+END;
+COMMENT ON FUNCTION @extschema@.snowflake_renew_lease(text, int,
+    bigint, oid, interval, bigint) IS
+    'renews a lease and returns its horizon; null if it is held by another';
+
+/*
+ * Ends a lease that nobody will renew. The horizon stays: the machine ID can be
+ * claimed as soon as the claimer's clock has passed it.
+ */
+CREATE FUNCTION @extschema@.snowflake_release_lease(
+    generator text, machine_id int)
+RETURNS boolean
+LANGUAGE sql VOLATILE STRICT SECURITY DEFINER PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    WITH released AS (
+        UPDATE @extschema@.snowflake_lease AS l
+        SET instance = NULL, expires_at = least(l.expires_at, clock_timestamp())
+        WHERE l.generator = $1 AND l.machine_id = $2 AND l.instance IS NOT NULL
+        RETURNING 1
+    )
+    SELECT EXISTS (SELECT 1 FROM released);
+END;
+COMMENT ON FUNCTION @extschema@.snowflake_release_lease(text, int) IS
+    'ends a lease that nobody will renew; false if there was none; its horizon stays';
+
+/*
+ * Why a claim found nothing: the layout under which the registry knows the
+ * generator, and which of the machine IDs is free soonest.
+ */
+CREATE FUNCTION @extschema@.snowflake_lease_outlook(
+    generator text, machine_ids int4multirange,
+    OUT layout text, OUT machine_id int,
+    OUT holder text, OUT free_at timestamptz)
+RETURNS record
+LANGUAGE sql STABLE SECURITY DEFINER PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    SELECT l.layout, l.machine_id, l.holder,
+           greatest(l.expires_at, @extschema@.snowflake_id_time(l.horizon, l.layout))
+    FROM @extschema@.snowflake_lease l
+    WHERE l.generator = $1
+    ORDER BY l.machine_id <@ $2 DESC, 4, 2
+    LIMIT 1;
+END;
+COMMENT ON FUNCTION @extschema@.snowflake_lease_outlook(text,
+    int4multirange) IS
+    'which machine ID of a generator is free soonest, and its layout in the registry';
+
+REVOKE EXECUTE ON FUNCTION
+    @extschema@.snowflake_claim_lease(text, text, bigint,
+        oid, text, interval, bigint, bigint,
+        int4multirange, int[]),
+    @extschema@.snowflake_renew_lease(text, int, bigint,
+        oid, interval, bigint),
+    @extschema@.snowflake_release_lease(text, int),
+    @extschema@.snowflake_lease_outlook(text, int4multirange)
+FROM PUBLIC;
+
+
 ------------------------------------------------------------------------
 -- Generating
 ------------------------------------------------------------------------
 
+CREATE FUNCTION @extschema@.snowflake_nextval() RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_nextval';
+COMMENT ON FUNCTION @extschema@.snowflake_nextval() IS
+    'next ID of the default generator: unique, positive, increasing in a session';
+
+CREATE FUNCTION @extschema@.snowflake_nextvals(count int)
+RETURNS SETOF bigint
+LANGUAGE c VOLATILE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_nextvals';
+COMMENT ON FUNCTION @extschema@.snowflake_nextvals(int) IS
+    'next IDs of the default generator, ascending';
+
+CREATE FUNCTION @extschema@.snowflake_currval() RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'snowflake_currval';
+COMMENT ON FUNCTION @extschema@.snowflake_currval() IS
+    'this session''s last ID of the default generator; an error before the first';
+
+
 ------------------------------------------------------------------------
 -- Watching
 ------------------------------------------------------------------------
+
+CREATE FUNCTION @extschema@.snowflake_backends(
+    OUT pid int, OUT database oid, OUT generator text,
+    OUT machine_id int, OUT last_id bigint,
+    OUT run_left bigint, OUT issued bigint,
+    OUT clock_waits bigint, OUT clock_waited interval,
+    OUT sequence_waits bigint, OUT sequence_waited interval,
+    OUT lease_waits bigint, OUT lease_waited interval)
+RETURNS SETOF record
+LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'snowflake_backends';
+COMMENT ON FUNCTION @extschema@.snowflake_backends() IS
+    'generator state of each backend place of the server that has been used';
+
+CREATE VIEW @extschema@.snowflake_backends AS
+    SELECT b.pid, d.datname AS database, b.generator, b.machine_id, b.last_id, b.run_left,
+           b.issued, b.clock_waits, b.clock_waited, b.sequence_waits, b.sequence_waited,
+           b.lease_waits, b.lease_waited
+    FROM @extschema@.snowflake_backends() AS b
+    LEFT JOIN pg_database AS d ON d.oid = b.database;
+COMMENT ON VIEW @extschema@.snowflake_backends IS
+    'generator state of each backend; others'' IDs are shown to pg_monitor only';
+
+CREATE FUNCTION @extschema@.snowflake_instance() RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_instance';
+COMMENT ON FUNCTION @extschema@.snowflake_instance() IS
+    'number of this running server: another after each start';
+
+CREATE VIEW @extschema@.snowflake_lease_status AS
+    SELECT l.generator, l.machine_id, l.holder,
+           l.instance = i.instance AS mine,
+           l.expires_at <= i.now
+               AND @extschema@.snowflake_id_time(l.horizon, l.layout)
+                   <= i.now AS free,
+           @extschema@.snowflake_id_time(l.horizon, l.layout) AS horizon,
+           l.claimed_at, l.renewed_at, l.expires_at
+    FROM @extschema@.snowflake_lease AS l,
+         (SELECT @extschema@.snowflake_instance() AS instance,
+                 clock_timestamp() AS now) AS i;
+COMMENT ON VIEW @extschema@.snowflake_lease_status IS
+    'leases, readable: holder, horizon as a time, mine or not, free or not';
+GRANT SELECT ON @extschema@.snowflake_backends, @extschema@.snowflake_lease_status TO PUBLIC;

@@ -3,10 +3,22 @@
  *     The shared library as PostgreSQL sees it: its magic and its start.
  */
 #include "pg/compat.h"
+#include "pg/lease_request.h"
+#include "pg/session.h"
+#include "pg/settings.h"
+#include "pg/shared_state.h"
 
 extern "C" {
 PG_MODULE_MAGIC;
 PGDLLEXPORT void _PG_init(void);
 }
 
-void _PG_init(void) {}
+void _PG_init(void)
+{
+    snowflake::define_settings();
+    snowflake::install_session_hooks();
+    snowflake::install_transaction_hooks();
+    if (process_shared_preload_libraries_in_progress) {
+        snowflake::request_shared_state();
+    }
+}

@@ -1,0 +1,135 @@
+/*
+ * tenure.h
+ *     The rules by which a keeper looks after the leases of one generator: which
+ *     to renew, when another is needed, where a lease starts and how far it goes.
+ *
+ * Part of the pure core: no PostgreSQL header, no allocation, no exception, and
+ * time is passed in. The keeper does what these rules say, in a transaction of
+ * the registry, and changes the leases in memory after that has committed.
+ */
+#pragma once
+
+#include <cstdint>
+
+#include "core/layout.h"
+#include "core/lease.h"
+
+namespace snowflake {
+
+/* What a lease is granted for, all in ID time. */
+struct Terms {
+    std::int64_t ttl;      /* at least 1 */
+    std::int64_t max_wait; /* how far in the future a lease's word may be to be of use */
+};
+
+/*
+ * The exclusive horizon of a lease that is claimed or renewed now: a ttl away,
+ * but never past the layout's last time.
+ */
+constexpr std::int64_t granted_horizon(const Layout &layout, const Terms &terms,
+                                       std::int64_t now) noexcept
+{
+    const std::int64_t end = layout.timestamp.max() + 1;
+    return now < end - terms.ttl ? now + terms.ttl : end;
+}
+
+/* When a lease granted now asks for renewal: past a third of it. */
+constexpr std::int64_t renewal_time(const Terms &terms, std::int64_t now) noexcept
+{
+    return now + terms.ttl / 3;
+}
+
+/*
+ * Where a new holder of a machine ID starts: at the old horizon or above it, so
+ * that no tick that an earlier holder may have issued comes again.
+ */
+constexpr std::uint64_t first_tick_of_claim(const Layout &layout, std::int64_t old_horizon,
+                                            std::int64_t now) noexcept
+{
+    return layout.first_tick(old_horizon > now ? old_horizon : now);
+}
+
+/* A lease as its keeper sees it. */
+struct Holding {
+    std::uint64_t word;
+    std::int64_t horizon;
+    bool due;     /* past a third of its time, by whichever clock says so first */
+    bool used;    /* IDs were drawn on it since it was granted */
+    bool allowed; /* snowflake.machine_ids allows its machine ID */
+};
+
+/* Whether a lease could give an ID soon: its word is not too far in the future. */
+constexpr bool in_reach(const Layout &layout, const Terms &terms, const Holding &holding,
+                        std::int64_t now) noexcept
+{
+    return layout.tick_time(holding.word) - now <= terms.max_wait;
+}
+
+enum class Care {
+    Keep,     /* nothing to do yet */
+    Renew,    /* raise its horizon */
+    LetLapse, /* forget it: its machine ID is not wanted any longer */
+};
+
+/*
+ * In: the leases of a generator, and which of them is asked about.
+ * Out: what to do with it.
+ *
+ * A lease is renewed when that is due and it was used. One that nobody draws on
+ * (after a burst, or behind a clock that stepped back) is left to lapse, but the
+ * first that is in reach is renewed in any case, so that an idle generator keeps
+ * its machine ID for as long as anybody asks.
+ */
+inline Care care_for(const Layout &layout, const Terms &terms, const Holding *holdings,
+                     std::uint32_t count, std::uint32_t which, std::int64_t now) noexcept
+{
+    const Holding &holding = holdings[which];
+    if (!holding.allowed) {
+        return Care::LetLapse;
+    }
+    const bool expired = now >= holding.horizon;
+    if (!in_reach(layout, terms, holding, now)) {
+        return expired ? Care::LetLapse : Care::Keep;
+    }
+    if (!holding.due && !expired) {
+        return Care::Keep;
+    }
+    std::uint32_t first = 0;
+    while (first < count &&
+           !(holdings[first].allowed && in_reach(layout, terms, holdings[first], now))) {
+        first++;
+    }
+    if (holding.used || which == first) {
+        return Care::Renew;
+    }
+    return expired ? Care::LetLapse : Care::Keep;
+}
+
+/*
+ * Whether the generator needs one more machine ID, after its leases were cared
+ * for (a renewed one with its new horizon): none of them can give an ID soon.
+ */
+inline bool needs_another(const Layout &layout, const Terms &terms, const Holding *holdings,
+                          std::uint32_t count, std::int64_t now) noexcept
+{
+    for (std::uint32_t i = 0; i < count; i++) {
+        if (holdings[i].allowed && now < holdings[i].horizon &&
+            in_reach(layout, terms, holdings[i], now)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/*
+ * How many machine IDs an instance may hold for one generator: what the setting
+ * says, but never more than an eighth of all, and at least one.
+ */
+constexpr std::uint32_t most_machine_ids(const Layout &layout, std::uint32_t setting) noexcept
+{
+    const std::uint64_t eighth = (layout.machine_id.mask() + 1) / 8;
+    const std::uint64_t most = eighth < 1 ? 1 : eighth;
+    return setting < most ? setting : static_cast<std::uint32_t>(most);
+}
+
+} /* namespace snowflake */

@@ -1,0 +1,61 @@
+/*
+ * session.h
+ *     What a session knows of a generator that it draws on.
+ *
+ * The generator state itself is in shared memory, one place per backend. It
+ * belongs to the generator drawn on last; that of others is parked here.
+ */
+#pragma once
+
+#include <cstdint>
+
+#include "core/draw.h"
+#include "pg/compat.h"
+#include "pg/shared_state.h"
+
+namespace snowflake {
+
+struct ParkedState {
+    std::uint64_t next;
+    std::uint64_t end;
+    std::uint64_t lease_version;
+    std::uint32_t lease_index;
+    std::uint32_t machine_id;
+    std::int64_t last_id;
+    std::uint32_t run_length;
+};
+
+struct Session {
+    PoolKey key;
+    std::uint32_t pool;
+    std::uint64_t pool_generation;
+    std::uint64_t change_seen;
+    std::uint32_t count;
+    LeaseRef refs[kMaxLeasesOfPool];
+    ParkedState parked;
+    std::int64_t currval; /* -1: none since the session began or was discarded */
+    std::int64_t last_now; /* ID time: to notice a clock that steps back */
+    Session *next;
+};
+
+/* The session's entry for the generator that a function call is about. */
+Session *session_of_call(FunctionCallInfo fcinfo);
+
+/* Makes this backend's place in shared memory that of the session's generator. */
+void activate(Session *session);
+
+/* The active session and its places in shared memory; null before the first. */
+extern Session *active_session;
+extern GeneratorState *my_state;
+extern BackendActivity *my_activity;
+
+/* Brings the session's copy of the pool's leases up to date. */
+void refresh_leases(Session *session);
+
+/* DISCARD ALL and DISCARD SEQUENCES: no session has a current value any longer. */
+void forget_current_values();
+
+/* Ends the use of a run, everywhere in this backend, that was taken under a lease of this pool. */
+void install_session_hooks();
+
+} /* namespace snowflake */

@@ -1,0 +1,27 @@
+/*
+ * settings.h
+ *     The settings of the extension (snowflake.*), as C++ variables.
+ */
+#pragma once
+
+#include "core/layout.h"
+#include "core/machine_ids.h"
+#include "core/tenure.h"
+
+namespace snowflake {
+
+extern int lease_ttl_ms;
+extern int acquire_timeout_ms;
+extern int max_clock_wait_ms;
+extern int max_machine_ids;
+
+/* The parsed snowflake.machine_ids, and its text for messages. */
+const MachineIdSet &machine_ids();
+const char *machine_ids_text();
+
+/* The settings as the rules of a generator see them: in its unit of ID time, rounded up. */
+Terms terms_for(const Layout &layout);
+
+void define_settings();
+
+} /* namespace snowflake */

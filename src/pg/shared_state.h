@@ -1,0 +1,172 @@
+/*
+ * shared_state.h
+ *     What the backends of one server share: generator states, pools of leases,
+ *     and the leases themselves.
+ *
+ * An instance is this memory: its number is made with it, and a server that
+ * starts anew, after a crash too, is another instance.
+ *
+ * The memory is there without preloading: the first backend that needs it makes
+ * a dynamic segment and leaves its handle in a few bytes of the main segment. A
+ * preloaded library asks for the whole in the main segment instead.
+ */
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "core/draw.h"
+#include "core/layout.h"
+#include "core/lease.h"
+#include "pg/compat.h"
+
+extern "C" {
+#include "storage/condition_variable.h"
+#include "storage/lwlock.h"
+}
+
+namespace snowflake {
+
+constexpr std::uint32_t kMaxPools = 2048;
+constexpr std::uint32_t kMaxLeases = 4096;
+constexpr std::uint32_t kMaxLeasesOfPool = 16;
+constexpr std::uint32_t kNone = 0xffffffff;
+
+/* Why sessions have waited; the counters of each cause are kept apart. */
+enum class WaitCause : std::uint8_t { Clock, Sequence, Lease };
+constexpr int kWaitCauses = 3;
+
+/* What a backend shows besides its generator state; written by that backend alone. */
+struct alignas(kCacheLine) BackendActivity {
+    Shown<std::int32_t> pid; /* 0: the place is empty */
+    Shown<std::uint32_t> database;
+    Shown<std::uint32_t> pool;
+    Shown<std::uint64_t> waits[kWaitCauses];
+    Shown<std::uint64_t> waited_us[kWaitCauses];
+    Shown<std::uint64_t> clock_steps;
+    Shown<std::int64_t> largest_step_ms;
+    Shown<std::int64_t> last_step_ms;
+    Shown<std::int64_t> last_step_at; /* TimestampTz; 0: never */
+};
+
+/* Which generator a pool of leases belongs to. */
+struct PoolKey {
+    Oid database;  /* whose registry; InvalidOid: one shared with other servers */
+    Oid extension; /* a re-created extension has a registry of its own */
+    Layout layout;
+    NameData generator;
+};
+
+enum class Service : std::uint8_t {
+    Idle,
+    Launching, /* a keeper has been asked for */
+    Serving,   /* a keeper (or a session, in its own transaction) is at it */
+};
+
+/* Why a service ended without what was asked for; shown to the sessions that wait. */
+struct Failure {
+    int sqlerrcode; /* 0: it did not fail */
+    char message[256];
+    char hint[160];
+    std::int64_t retry_at_us; /* wall clock: when it may go better; 0: unknown */
+};
+
+/* The leases that this instance holds for one generator. Guarded by SharedState::lock. */
+struct Pool {
+    bool in_use;
+    PoolKey key;
+    int private_to; /* proc number of the only user until its transaction ends; -1: all */
+    SubTransactionId claimed_in; /* of a private pool */
+    std::uint64_t generation;    /* changes whenever the place gets another pool */
+    std::int64_t used_at_ms;     /* monotonic: when last asked for anything */
+
+    /* Sessions compare `change` with what they saw, without the lock. */
+    std::atomic<std::uint64_t> change;
+    std::uint32_t count;
+    LeaseRef refs[kMaxLeasesOfPool]; /* ascending by machine ID */
+
+    /* Requests are numbered; a session waits until its own is served. */
+    std::uint64_t requested;
+    std::uint64_t served;
+    bool wants_more; /* ticks run out faster than the clock */
+    Service service;
+    pid_t keeper_pid;
+    std::int64_t launched_at_ms;   /* monotonic */
+    std::int64_t not_before_ms;    /* monotonic: a failed renewal is not repeated at once */
+    Failure failure;
+    ConditionVariable served_cv;
+
+    std::uint64_t renewals;
+    std::uint64_t claims;
+    std::uint64_t failures;
+    std::uint64_t switches;
+};
+
+enum class Tenure : std::uint8_t {
+    Free,
+    Claiming, /* the registry's transaction is under way */
+    Held,
+    Retired, /* no longer ours; remembered while its horizon lies ahead */
+};
+
+/* What the keeper knows of a lease besides its word; guarded by SharedState::lock. */
+struct LeaseRecord {
+    Tenure tenure;
+    std::uint32_t pool;
+    Oid database;
+    std::uint32_t generator_hash;
+    std::uint32_t machine_id;
+    std::int64_t horizon;
+    std::uint64_t word_at_grant;
+    std::int64_t granted_at_ms; /* monotonic */
+};
+
+struct SharedState {
+    LWLock lock;
+    std::uint64_t instance;
+    Lease leases[kMaxLeases];
+    LeaseRecord records[kMaxLeases];
+    Pool pools[kMaxPools];
+    std::atomic<std::uint32_t> pools_used; /* none in use at or above */
+    std::uint32_t backends;
+    /* GeneratorState[backends] and BackendActivity[backends] follow */
+
+    GeneratorState *generator_state(std::uint32_t backend) noexcept;
+    BackendActivity *activity(std::uint32_t backend) noexcept;
+};
+
+/* The shared state; the first call in a backend attaches to it, or makes it. */
+SharedState *shared_state();
+
+/* Asks for memory in the main segment; for a preloaded library. */
+void request_shared_state();
+
+/* A lock that is released at the end of a block; an error releases it too. */
+inline void lock_state(LWLockMode mode) { LWLockAcquire(&shared_state()->lock, mode); }
+inline void unlock_state() { LWLockRelease(&shared_state()->lock); }
+
+/* --- all of the following want the lock, exclusive where they change something --- */
+
+/*
+ * The pool of a generator that this session may use, or kNone. `make` adds it;
+ * a private pool is seen by its owner alone.
+ */
+std::uint32_t find_pool(const PoolKey &key);
+std::uint32_t make_pool(const PoolKey &key, int private_to);
+
+/* Puts a lease into a pool; `index` is a record in state Claiming. */
+void add_lease(Pool *pool, std::uint32_t index, std::uint64_t first_tick, std::int64_t horizon,
+               std::int64_t renew_at);
+
+/* Takes a lease out of its pool. Its horizon is remembered. */
+void retire_lease(std::uint32_t index);
+
+/* A free record for a claim, set to Claiming; kNone where there is none. */
+std::uint32_t reserve_lease(std::uint32_t pool, std::uint32_t machine_id, std::int64_t horizon);
+
+/* Drops a pool and all its leases. */
+void drop_pool(std::uint32_t index);
+
+std::uint32_t generator_hash(const PoolKey &key);
+
+} /* namespace snowflake */
