@@ -109,42 +109,22 @@ CREATE FUNCTION @extschema@.snowflake_id_time(id_time bigint, layout text) RETUR
 COMMENT ON FUNCTION @extschema@.snowflake_id_time(bigint, text) IS
     'ID time (units since the layout''s epoch) as a timestamp; infinity if it is past the last one';
 
-CREATE FUNCTION @extschema@.snowflake_friendly(id bigint) RETURNS text
-    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'snowflake_friendly';
-COMMENT ON FUNCTION @extschema@.snowflake_friendly(bigint) IS
-    'an ID as time in UTC, machine ID and sequence: yyyyMMddHHmmssSSS-m-s';
-
-CREATE FUNCTION @extschema@.snowflake_friendly(id bigint, zone text) RETURNS text
-    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'snowflake_friendly';
-COMMENT ON FUNCTION @extschema@.snowflake_friendly(bigint, text) IS
-    'an ID as local time in a time zone, machine ID and sequence: yyyyMMddHHmmssSSS-m-s';
-
-CREATE FUNCTION @extschema@.snowflake_friendly(id bigint, zone text, layout text) RETURNS text
+-- The zone and the layout have defaults, so that either can be given without the other.
+CREATE FUNCTION @extschema@.snowflake_friendly(
+    id bigint, zone text DEFAULT 'UTC', layout text DEFAULT 'default')
+    RETURNS text
     LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_friendly';
 COMMENT ON FUNCTION @extschema@.snowflake_friendly(bigint, text, text) IS
-    'an ID with the given layout as local time in a time zone, machine ID and sequence';
+    'an ID as local time in a time zone, machine ID and sequence: yyyyMMddHHmmssSSS-m-s';
 
-CREATE FUNCTION @extschema@.snowflake_from_friendly(friendly text) RETURNS bigint
-    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'snowflake_from_friendly';
-COMMENT ON FUNCTION @extschema@.snowflake_from_friendly(text) IS
-    'the ID of a friendly form in UTC';
-
-CREATE FUNCTION @extschema@.snowflake_from_friendly(friendly text, zone text) RETURNS bigint
-    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
-    AS 'MODULE_PATHNAME', 'snowflake_from_friendly';
-COMMENT ON FUNCTION @extschema@.snowflake_from_friendly(text, text) IS
-    'the ID of a friendly form in a time zone; refuses local times that a clock change makes ambiguous';
-
-CREATE FUNCTION @extschema@.snowflake_from_friendly(friendly text, zone text, layout text)
+CREATE FUNCTION @extschema@.snowflake_from_friendly(
+    friendly text, zone text DEFAULT 'UTC', layout text DEFAULT 'default')
     RETURNS bigint
     LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
     AS 'MODULE_PATHNAME', 'snowflake_from_friendly';
 COMMENT ON FUNCTION @extschema@.snowflake_from_friendly(text, text, text) IS
-    'the ID with the given layout of a friendly form in a time zone';
+    'the ID of a friendly form; refuses a local time that clocks skipped or showed more than once';
 
 CREATE FUNCTION @extschema@.snowflake_to_base62(id bigint) RETURNS text
     LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE

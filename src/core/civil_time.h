@@ -84,7 +84,8 @@ constexpr std::int64_t unix_ms_of(const CivilTime &time) noexcept
 constexpr CivilTime civil_time_of(std::int64_t unix_ms) noexcept
 {
     const std::int64_t unix_day = floor_div(unix_ms, kMsPerDay);
-    const int ms_of_day = static_cast<int>(unix_ms - unix_day * kMsPerDay);
+    const std::int64_t remainder = unix_ms % kMsPerDay;
+    const int ms_of_day = static_cast<int>(remainder < 0 ? remainder + kMsPerDay : remainder);
 
     /*
      * Take whole cycles of 400, 100, 4 and 1 years off the days since

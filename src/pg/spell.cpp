@@ -165,7 +165,7 @@ FriendlyText friendly_id(const Layout &layout, int64 id, pg_tz *zone)
 
 using namespace snowflake;
 
-/* snowflake_friendly(id bigint [, zone text [, layout text]]) */
+/* snowflake_friendly(id bigint, zone text, layout text) */
 SNOWFLAKE_FUNCTION(snowflake_friendly)
 {
     pg_tz *zone = zone_argument(fcinfo, 1);
@@ -174,7 +174,7 @@ SNOWFLAKE_FUNCTION(snowflake_friendly)
     PG_RETURN_TEXT_P(text_of(friendly_id(layout, id, zone).view()));
 }
 
-/* snowflake_from_friendly(friendly text [, zone text [, layout text]]) */
+/* snowflake_from_friendly(friendly text, zone text, layout text) */
 SNOWFLAKE_FUNCTION(snowflake_from_friendly)
 {
     const std::string_view given = view_of(PG_GETARG_TEXT_PP(0));

@@ -15,6 +15,9 @@ constexpr pg_time_t kMaxOffset = 24 * 3600;
 
 pg_tz *zone_from_text(std::string_view name)
 {
+    if (name == "UTC") {
+        return nullptr;
+    }
     pg_tz *zone = pg_tzset(pnstrdup(name.data(), name.size()));
     /* a zone that counts leap seconds does not fit timestamptz, which does not */
     if (zone == nullptr || !pg_tz_acceptable(zone)) {
@@ -34,9 +37,6 @@ pg_tz *zone_from_text(std::string_view name)
 
 pg_tz *zone_argument(FunctionCallInfo fcinfo, int argno)
 {
-    if (PG_NARGS() <= argno) {
-        return nullptr;
-    }
     ArgumentCache &cache = argument_cache(fcinfo);
     if (!is_remembered(cache.zone_name, fcinfo, argno)) {
         cache.zone = zone_from_text(view_of(PG_GETARG_TEXT_PP(argno)));

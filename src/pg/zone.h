@@ -13,10 +13,11 @@ extern "C" {
 
 namespace snowflake {
 
+/* A null zone stands for UTC, which needs no rules. */
+
 /*
  * The zone that a function's argument names, looked up once per query where it is
- * constant; null, which stands for UTC, where the call has no such argument. An
- * unknown name is an error.
+ * constant. An unknown name is an error.
  */
 pg_tz *zone_argument(FunctionCallInfo fcinfo, int argno);
 
