@@ -19,7 +19,6 @@ use strict;
 use warnings FATAL => 'all';
 
 use Exporter 'import';
-use Test::More;
 use Time::HiRes qw(clock_gettime usleep CLOCK_MONOTONIC);
 
 our @EXPORT = qw(
@@ -153,7 +152,7 @@ use parent -norequire, 'PostgreSQL::Test::Cluster';
 
 use Fcntl qw(O_CREAT O_WRONLY);
 use PostgreSQL::Test::Cluster;
-use PostgreSQL::Test::Utils;
+use PostgreSQL::Test::Utils ();    # its functions would hide methods of the same names
 use Time::HiRes qw(clock_gettime CLOCK_REALTIME);
 
 # From its next start on, the server's clock follows set_clock(). What the test
@@ -173,26 +172,37 @@ sub own_clock
 
 my %seconds_in = ('' => 1, d => 86_400, y => 31_557_600);
 
-# Steps the server's clock: to the real time plus an offset such as '-0.3' (seconds),
+# Steps the server's clock: to the true time plus an offset such as '-0.3' (seconds),
 # '+30d' or '-40y'. All its processes see it at once.
 sub set_clock
 {
 	my ($self, $offset) = @_;
 	my ($number, $unit) = $offset =~ /^([-+]?[0-9.]+)([dy]?)$/ or die "no offset: $offset";
-	# Into the file that is mapped, and in one piece.
-	sysopen(my $file, $self->{_clock_file}, O_WRONLY | O_CREAT) or die "$self->{_clock_file}: $!";
-	syswrite($file, pack('q', $number * $seconds_in{$unit} * 1e9)) == 8
-	  or die "$self->{_clock_file}: $!";
-	close $file;
-	return;
+	return $self->_write_clock($number * $seconds_in{$unit} * 1e9);
 }
 
 # Steps the server's clock to a Unix time in ms, from where it goes on.
 sub set_clock_to
 {
 	my ($self, $unix_ms) = @_;
-	my $now = clock_gettime(CLOCK_REALTIME);
-	$self->set_clock(sprintf '%+.6f', $unix_ms / 1000 - $now);
+	return $self->_write_clock($unix_ms * 1e6 - clock_gettime(CLOCK_REALTIME) * 1e9);
+}
+
+# Stops the server's clock at a Unix time in ms. Timeouts of PostgreSQL's own do not
+# end then.
+sub stop_clock_at
+{
+	my ($self, $unix_ms) = @_;
+	return $self->_write_clock($unix_ms * 1_000_000 + (1 << 62));
+}
+
+# See test_clock.c. The file is mapped, so it must stay the same file.
+sub _write_clock
+{
+	my ($self, $setting) = @_;
+	sysopen(my $file, $self->{_clock_file}, O_WRONLY | O_CREAT) or die "$self->{_clock_file}: $!";
+	syswrite($file, pack('q', $setting)) == 8 or die "$self->{_clock_file}: $!";
+	close $file;
 	return;
 }
 

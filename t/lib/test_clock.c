@@ -1,10 +1,12 @@
 /*
  * test_clock.c
- *     A library to preload into a server under test: its wall clock is off by what
- *     a file says, from the moment that the file is written.
+ *     A library to preload into a server under test: its wall clock shows what a
+ *     file says, from the moment that the file is written.
  *
  * The environment variable TEST_CLOCK names the file: one 64-bit integer in the
- * machine's byte order, the offset in nanoseconds. The monotonic clock stays as it is.
+ * machine's byte order. Below 2^62 it is an offset to the true time in nanoseconds;
+ * from there on the clock stands still, at that many nanoseconds (less 2^62) since
+ * 1970. The monotonic clock stays as it is.
  *
  * Why not libfaketime: it turns itself off while it works, so what a signal handler
  * does in that time has the true time. Until 15 the postmaster forks its children in
@@ -23,8 +25,9 @@
 #include <unistd.h>
 
 static const int64_t kNsPerSecond = 1000000000;
+static const int64_t kStandsStill = (int64_t)1 << 62;
 
-static const volatile int64_t *offset_ns;
+static const volatile int64_t *setting;
 static int (*true_clock_gettime)(clockid_t, struct timespec *);
 
 __attribute__((constructor)) static void open_clock(void)
@@ -36,10 +39,10 @@ __attribute__((constructor)) static void open_clock(void)
     if (file >= 0)
     {
         void *map = mmap(NULL, sizeof(int64_t), PROT_READ, MAP_SHARED, file, 0);
-        offset_ns = map == MAP_FAILED ? NULL : map;
+        setting = map == MAP_FAILED ? NULL : map;
         close(file);
     }
-    if (offset_ns == NULL)
+    if (setting == NULL)
         abort(); /* a test must not run on the true time by mistake */
 }
 
@@ -47,10 +50,13 @@ int clock_gettime(clockid_t clock, struct timespec *now)
 {
     const int status = true_clock_gettime == NULL ? (int)syscall(SYS_clock_gettime, clock, now)
                                                   : true_clock_gettime(clock, now);
-    if (status == 0 && offset_ns != NULL &&
+    if (status == 0 && setting != NULL &&
         (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
     {
-        int64_t ns = (int64_t)now->tv_sec * kNsPerSecond + now->tv_nsec + *offset_ns;
+        const int64_t set = *setting;
+        const int64_t true_ns = (int64_t)now->tv_sec * kNsPerSecond + now->tv_nsec;
+        const int64_t ns = set >= kStandsStill ? set - kStandsStill : true_ns + set;
+
         now->tv_sec = ns / kNsPerSecond;
         now->tv_nsec = ns % kNsPerSecond;
         if (now->tv_nsec < 0)
