@@ -200,6 +200,47 @@ GRANT SELECT ON @extschema@.snowflake_layouts TO PUBLIC;
 ------------------------------------------------------------------------
 
 /*
+ * Named generators: ID spaces of their own. The built-in one, default, is not in
+ * the table. A layout never changes once it is made.
+ */
+CREATE TABLE @extschema@.snowflake_generator (
+    name    text NOT NULL PRIMARY KEY CHECK (name <> '' AND name <> 'default'),
+    layout  text NOT NULL
+) USING heap;
+COMMENT ON TABLE @extschema@.snowflake_generator IS
+    'named generators; written only by snowflake_create_generator() and snowflake_drop_generator()';
+COMMENT ON COLUMN @extschema@.snowflake_generator.name IS 'name of the generator';
+COMMENT ON COLUMN @extschema@.snowflake_generator.layout IS 'layout of its IDs, spelled out';
+
+SELECT pg_extension_config_dump('@extschema@.snowflake_generator', '');
+
+GRANT SELECT ON @extschema@.snowflake_generator TO PUBLIC;
+
+CREATE FUNCTION @extschema@.snowflake_create_generator(name text, layout text) RETURNS void
+LANGUAGE c VOLATILE STRICT SECURITY DEFINER PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'snowflake_create_generator';
+COMMENT ON FUNCTION @extschema@.snowflake_create_generator(text, text) IS
+    'makes a generator, with leases and sequences of its own; its layout is fixed for life';
+
+CREATE FUNCTION @extschema@.snowflake_drop_generator(name text) RETURNS void
+LANGUAGE c VOLATILE STRICT SECURITY DEFINER PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+AS 'MODULE_PATHNAME', 'snowflake_drop_generator';
+COMMENT ON FUNCTION @extschema@.snowflake_drop_generator(text) IS
+    'drops a generator, unless the default of a column or domain draws on it';
+
+REVOKE EXECUTE ON FUNCTION
+    @extschema@.snowflake_create_generator(text, text),
+    @extschema@.snowflake_drop_generator(text)
+FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION
+    @extschema@.snowflake_create_generator(text, text),
+    @extschema@.snowflake_drop_generator(text)
+TO @extowner@;
+
+
+/*
  * A generator's leases: which server and database may use which machine ID.
  * The primary key is what says no to a second holder.
  */
@@ -215,7 +256,7 @@ CREATE TABLE @extschema@.snowflake_lease (
     renewed_at  timestamptz NOT NULL,
     expires_at  timestamptz NOT NULL,
     PRIMARY KEY (generator, machine_id)
-);
+) USING heap;
 COMMENT ON TABLE @extschema@.snowflake_lease IS
     'leases of machine IDs; written only by snowflake''s keeper';
 COMMENT ON COLUMN @extschema@.snowflake_lease.generator IS 'name of the generator';
@@ -425,6 +466,25 @@ COMMENT ON FUNCTION @extschema@.snowflake_currval() IS
     'this session''s last ID of the default generator; an error before the first';
 
 
+CREATE FUNCTION @extschema@.snowflake_nextval(generator text) RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_nextval';
+COMMENT ON FUNCTION @extschema@.snowflake_nextval(text) IS
+    'next ID of a generator: unique, positive, increasing in a session';
+
+CREATE FUNCTION @extschema@.snowflake_nextvals(count int, generator text)
+RETURNS SETOF bigint
+LANGUAGE c VOLATILE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_nextvals';
+COMMENT ON FUNCTION @extschema@.snowflake_nextvals(int, text) IS
+    'next IDs of a generator, ascending';
+
+CREATE FUNCTION @extschema@.snowflake_currval(generator text) RETURNS bigint
+LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'snowflake_currval';
+COMMENT ON FUNCTION @extschema@.snowflake_currval(text) IS
+    'this session''s last ID of a generator; an error before the first';
+
 ------------------------------------------------------------------------
 -- Watching
 ------------------------------------------------------------------------
@@ -471,3 +531,104 @@ CREATE VIEW @extschema@.snowflake_lease_status AS
 COMMENT ON VIEW @extschema@.snowflake_lease_status IS
     'leases, readable: holder, horizon as a time, mine or not, free or not';
 GRANT SELECT ON @extschema@.snowflake_backends, @extschema@.snowflake_lease_status TO PUBLIC;
+
+CREATE FUNCTION @extschema@.snowflake_last_id_time(layout text) RETURNS bigint
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_last_id_time';
+COMMENT ON FUNCTION @extschema@.snowflake_last_id_time(text) IS
+    'the last ID time (units since the epoch) that a layout can show';
+
+CREATE FUNCTION @extschema@.snowflake_pools(
+    OUT database oid, OUT generator text, OUT issued bigint, OUT machine_ids int,
+    OUT claims bigint, OUT renewals bigint, OUT failures bigint, OUT switches bigint,
+    OUT lost bigint)
+RETURNS SETOF record
+LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'snowflake_pools';
+COMMENT ON FUNCTION @extschema@.snowflake_pools() IS
+    'the generators that this server draws on, in all its databases';
+
+CREATE VIEW @extschema@.snowflake_generators AS
+    SELECT g.name, g.layout,
+           @extschema@.snowflake_id_time(0, g.layout) AS epoch,
+           @extschema@.snowflake_id_time(t.last, g.layout) AS last_timestamp,
+           round((100 * extract(epoch FROM now() - @extschema@.snowflake_id_time(0, g.layout))
+                  / nullif(extract(epoch FROM @extschema@.snowflake_id_time(t.last, g.layout)
+                                              - @extschema@.snowflake_id_time(0, g.layout)), 0)
+                 )::numeric, 3) AS percent_used,
+           coalesce(p.machine_ids, 0) AS machine_ids,
+           coalesce(p.issued, 0) AS issued
+    FROM (SELECT 'default' AS name, l.spec AS layout
+          FROM @extschema@.snowflake_layouts() AS l WHERE l.name = 'default'
+          UNION ALL
+          SELECT n.name, n.layout FROM @extschema@.snowflake_generator AS n) AS g
+    CROSS JOIN LATERAL (SELECT @extschema@.snowflake_last_id_time(g.layout) AS last) AS t
+    LEFT JOIN (SELECT q.generator, sum(q.machine_ids)::int AS machine_ids,
+                      sum(q.issued)::bigint AS issued
+               FROM @extschema@.snowflake_pools() AS q
+               WHERE q.database IN (0, (SELECT d.oid FROM pg_database AS d
+                                        WHERE d.datname = current_database()))
+               GROUP BY q.generator) AS p ON p.generator = g.name;
+COMMENT ON VIEW @extschema@.snowflake_generators IS
+    'generators: layout, last representable time, share of its life used, IDs issued';
+COMMENT ON COLUMN @extschema@.snowflake_generators.name IS 'name of the generator';
+COMMENT ON COLUMN @extschema@.snowflake_generators.layout IS 'layout of its IDs, spelled out';
+COMMENT ON COLUMN @extschema@.snowflake_generators.epoch IS 'the first time that an ID can show';
+COMMENT ON COLUMN @extschema@.snowflake_generators.last_timestamp IS
+    'the last time that an ID can show; after it there are no more IDs';
+COMMENT ON COLUMN @extschema@.snowflake_generators.percent_used IS
+    'how much of the time between the two has passed';
+COMMENT ON COLUMN @extschema@.snowflake_generators.machine_ids IS
+    'how many machine IDs this server holds for it now';
+COMMENT ON COLUMN @extschema@.snowflake_generators.issued IS
+    'IDs that this server has issued since it started';
+
+CREATE FUNCTION @extschema@.snowflake_stats(
+    OUT issued bigint,
+    OUT clock_waits bigint, OUT clock_waited interval,
+    OUT sequence_waits bigint, OUT sequence_waited interval,
+    OUT lease_waits bigint, OUT lease_waited interval,
+    OUT clock_steps bigint, OUT largest_clock_step interval, OUT last_clock_step interval,
+    OUT last_clock_step_at timestamptz,
+    OUT claims bigint, OUT renewals bigint, OUT failures bigint, OUT switches bigint,
+    OUT lost bigint, OUT stats_reset timestamptz)
+RETURNS record
+LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
+AS 'MODULE_PATHNAME', 'snowflake_stats';
+COMMENT ON FUNCTION @extschema@.snowflake_stats() IS
+    'sums over all sessions and keepers of this server since it started or they were reset';
+
+CREATE FUNCTION @extschema@.snowflake_stats_reset() RETURNS void
+LANGUAGE c VOLATILE STRICT PARALLEL UNSAFE
+AS 'MODULE_PATHNAME', 'snowflake_stats_reset';
+COMMENT ON FUNCTION @extschema@.snowflake_stats_reset() IS 'sets the sums of snowflake_stats to 0';
+REVOKE EXECUTE ON FUNCTION @extschema@.snowflake_stats_reset() FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION @extschema@.snowflake_stats_reset() TO @extowner@;
+
+CREATE VIEW @extschema@.snowflake_stats AS SELECT * FROM @extschema@.snowflake_stats();
+COMMENT ON VIEW @extschema@.snowflake_stats IS
+    'IDs, waits by cause, clock steps and what keepers did, for the whole server';
+COMMENT ON COLUMN @extschema@.snowflake_stats.issued IS 'IDs issued';
+COMMENT ON COLUMN @extschema@.snowflake_stats.clock_waits IS
+    'waits for a clock that had stepped back';
+COMMENT ON COLUMN @extschema@.snowflake_stats.clock_waited IS 'time waited so';
+COMMENT ON COLUMN @extschema@.snowflake_stats.sequence_waits IS
+    'waits for the next unit of time, all sequences of one being used up';
+COMMENT ON COLUMN @extschema@.snowflake_stats.sequence_waited IS 'time waited so';
+COMMENT ON COLUMN @extschema@.snowflake_stats.lease_waits IS 'waits for a lease';
+COMMENT ON COLUMN @extschema@.snowflake_stats.lease_waited IS 'time waited so';
+COMMENT ON COLUMN @extschema@.snowflake_stats.clock_steps IS
+    'times that a session saw the clock show less than before';
+COMMENT ON COLUMN @extschema@.snowflake_stats.largest_clock_step IS 'the largest of them';
+COMMENT ON COLUMN @extschema@.snowflake_stats.last_clock_step IS 'the last of them';
+COMMENT ON COLUMN @extschema@.snowflake_stats.last_clock_step_at IS 'what the clock showed then';
+COMMENT ON COLUMN @extschema@.snowflake_stats.claims IS 'machine IDs claimed';
+COMMENT ON COLUMN @extschema@.snowflake_stats.renewals IS 'leases renewed';
+COMMENT ON COLUMN @extschema@.snowflake_stats.failures IS 'keepers'' failures';
+COMMENT ON COLUMN @extschema@.snowflake_stats.switches IS
+    'machine IDs claimed because the clock had stepped far back';
+COMMENT ON COLUMN @extschema@.snowflake_stats.lost IS
+    'leases that ran out and that another server has now';
+COMMENT ON COLUMN @extschema@.snowflake_stats.stats_reset IS 'since when this counts';
+
+GRANT SELECT ON @extschema@.snowflake_generators, @extschema@.snowflake_stats TO PUBLIC;

@@ -136,6 +136,11 @@ Draw draw(GeneratorState &state, const Source &source, std::int64_t now,
             /* held up by the session's own order alone: nothing to take yet */
             return wait_until(best.time, false);
         }
+        const bool stepped_back = lease.clock.load(std::memory_order_relaxed) > now;
+        const std::int64_t ahead = most_ahead(source.max_wait);
+        if (best.time > now + ahead) {
+            return wait_until(best.time - ahead, !stepped_back);
+        }
         /* A tick of a later unit is taken now and waited for: so waiters are served in turn. */
         const TakePlan plan =
             lease.take(layout, *best.ref, now, latest, best.time == now ? want : hint);
@@ -148,7 +153,7 @@ Draw draw(GeneratorState &state, const Source &source, std::int64_t now,
         adopt(state, *best.ref, plan);
         const std::int64_t taken_for = layout.tick_time(plan.first);
         if (taken_for > now) {
-            return wait_until(taken_for, taken_for == now + 1);
+            return wait_until(taken_for, !stepped_back);
         }
         return detail::issue(state, layout,
                              now >= lease.renew_at.load(std::memory_order_relaxed));

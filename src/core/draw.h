@@ -110,7 +110,7 @@ struct Draw {
     std::int64_t id;
     std::int64_t until;  /* ID time */
     bool renewal_is_due; /* of the lease drawn on; no reason to wait */
-    bool saturated;      /* every lease has used up this unit of time */
+    bool saturated;      /* the wait is for a used-up sequence, not for a clock that stepped back */
 };
 
 /* What draw() draws on. `leases` is the instance's table; `refs` point into it. */
@@ -119,8 +119,19 @@ struct Source {
     Lease *leases;
     const LeaseRef *refs; /* ascending by machine ID */
     std::uint32_t count;
-    std::int64_t max_wait; /* in ID time, at least 1: how far in the future a tick may be */
+    std::int64_t max_wait; /* in ID time, at least 2: how far in the future a tick may be */
 };
+
+/*
+ * How far ahead of the clock ticks are taken when sequences are used up: so that
+ * waiters are served in turn, but never so far that a word is ahead by more than
+ * max_wait unless the clock itself stepped back.
+ */
+constexpr std::int64_t most_ahead(std::int64_t max_wait) noexcept
+{
+    const std::int64_t half = max_wait / 2;
+    return half < 1 ? 1 : half > 64 ? 64 : half;
+}
 
 namespace detail {
 

@@ -107,11 +107,12 @@ constexpr TakePlan plan_take(const Layout &layout, std::uint64_t word, std::int6
 }
 
 /*
- * The word has a cache line of its own, since every take writes it; what a take
- * only reads shares the other.
+ * What every take writes has a cache line of its own; what a take only reads has
+ * the other.
  */
 struct alignas(2 * kCacheLine) Lease {
     std::atomic<std::uint64_t> word;
+    std::atomic<std::int64_t> clock; /* in ID time: the latest that a take has seen */
     alignas(kCacheLine) std::atomic<std::uint64_t> version; /* even: held; odd: no lease here */
     std::atomic<std::int64_t> horizon;                      /* exclusive, in ID time, durable */
     std::atomic<std::int64_t> renew_at;                     /* in ID time: renewal is due */
@@ -121,6 +122,7 @@ struct alignas(2 * kCacheLine) Lease {
     void clear() noexcept
     {
         word.store(0, std::memory_order_relaxed);
+        clock.store(0, std::memory_order_relaxed);
         version.store(1, std::memory_order_relaxed);
         horizon.store(0, std::memory_order_relaxed);
         renew_at.store(0, std::memory_order_relaxed);
@@ -137,6 +139,7 @@ struct alignas(2 * kCacheLine) Lease {
     {
         retire();
         word.store(first_tick, std::memory_order_release);
+        clock.store(0, std::memory_order_relaxed);
         machine_id.store(machine, std::memory_order_release);
         horizon.store(new_horizon, std::memory_order_release);
         renew_at.store(new_renew_at, std::memory_order_release);
@@ -186,6 +189,9 @@ struct alignas(2 * kCacheLine) Lease {
                                              std::memory_order_acquire));
         if (version.load(std::memory_order_acquire) != ref.version) {
             return {TakeOutcome::Changed, 0, 0};
+        }
+        if (now > clock.load(std::memory_order_relaxed)) {
+            clock.store(now, std::memory_order_relaxed); /* for statistics: a race loses little */
         }
         return plan;
     }

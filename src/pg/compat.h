@@ -15,6 +15,7 @@ extern "C" {
 #include "fmgr.h"
 #include "funcapi.h"
 #include "miscadmin.h"
+#include "nodes/nodeFuncs.h"
 #include "pgstat.h"
 #include "storage/ipc.h"
 #include "storage/proc.h"
@@ -57,6 +58,16 @@ inline uint32 wait_event([[maybe_unused]] const char *name)
     return WaitEventExtensionNew(name);
 #else
     return PG_WAIT_EXTENSION;
+#endif
+}
+
+/* expression_tree_walker(), which C++ can call on 15 only by a cast that C does not need. */
+inline bool walk_expression(Node *node, bool (*walker)(Node *, void *), void *context)
+{
+#if PG_VERSION_NUM >= 160000
+    return expression_tree_walker(node, walker, context);
+#else
+    return expression_tree_walker(node, reinterpret_cast<bool (*)()>(reinterpret_cast<void *>(walker)), context);
 #endif
 }
 

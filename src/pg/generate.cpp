@@ -183,7 +183,7 @@ using namespace snowflake;
 
 SNOWFLAKE_FUNCTION(snowflake_nextval)
 {
-    PG_RETURN_INT64(next_id(session_of_call(fcinfo), 1));
+    PG_RETURN_INT64(next_id(session_of_call(fcinfo, 0), 1));
 }
 
 SNOWFLAKE_FUNCTION(snowflake_nextvals)
@@ -197,7 +197,7 @@ SNOWFLAKE_FUNCTION(snowflake_nextvals)
         }
         FuncCallContext *first = SRF_FIRSTCALL_INIT();
         first->max_calls = static_cast<uint64>(count);
-        first->user_fctx = session_of_call(fcinfo);
+        first->user_fctx = session_of_call(fcinfo, 1);
     }
     FuncCallContext *call = SRF_PERCALL_SETUP();
     if (call->call_cntr >= call->max_calls) {
@@ -210,7 +210,7 @@ SNOWFLAKE_FUNCTION(snowflake_nextvals)
 
 SNOWFLAKE_FUNCTION(snowflake_currval)
 {
-    const Session *session = session_of_call(fcinfo);
+    const Session *session = session_of_call(fcinfo, 0);
     if (session->currval < 0) {
         ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
                         errmsg("generator \"%s\" has not drawn an ID in this session yet",

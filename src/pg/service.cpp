@@ -19,6 +19,9 @@ namespace {
 constexpr int kClaimAttempts = 64;
 constexpr int kAttemptsIfAvoiding = 4;
 
+constexpr std::int64_t kDayMs = 86400000;
+constexpr std::int64_t kYearMs = 365 * kDayMs;
+
 std::int64_t id_time_now(const Layout &layout) { return layout.from_unix_ms(wall_clock_ms()); }
 
 /* What the claim must not choose, and what it had better not. */
@@ -252,6 +255,12 @@ void look_at_pool(std::uint32_t index, ServiceWork *work)
     }
 }
 
+void count(Pool *pool, std::uint64_t LeaseCounts::*what)
+{
+    pool->counts.*what += 1;
+    shared_state()->counts.*what += 1;
+}
+
 /* Ends this process's service of a pool and wakes who waits for it. */
 void end_service(Pool *pool, const ServiceWork &work, const Failure &failure)
 {
@@ -262,8 +271,23 @@ void end_service(Pool *pool, const ServiceWork &work, const Failure &failure)
     pool->failure.retry_at_us = work.failure.retry_at_us;
     pool->wants_more = false;
     if (failure.sqlerrcode != 0) {
-        pool->failures++;
+        count(pool, &LeaseCounts::failures);
         pool->not_before_ms = monotonic_ms() + 1000;
+    }
+}
+
+/* Says in the log, once in the life of a server, that a generator's time is near its end. */
+void warn_of_end(const ServiceWork &work)
+{
+    const Layout &layout = work.key.layout;
+    const std::int64_t left_ms =
+        layout.to_unix_ms(layout.timestamp.max()) - layout.to_unix_ms(work.now);
+    if (left_ms < kYearMs) {
+        ereport(WARNING,
+                (errmsg("snowflake: generator \"%s\" has no more IDs in " INT64_FORMAT " days",
+                        NameStr(work.key.generator), left_ms / kDayMs),
+                 errhint("Move its tables to a generator with a later epoch or a wider "
+                         "timestamp.")));
     }
 }
 
@@ -351,6 +375,7 @@ void finish_service(ServiceWork *work)
     SharedState *state = shared_state();
     const Layout &layout = work->key.layout;
     const std::int64_t renew_at = renewal_time(work->terms, work->now);
+    bool first_claim = false;
     lock_state(LW_EXCLUSIVE);
     Pool &pool = state->pools[work->pool];
     if (!still_there(pool, *work)) {
@@ -363,6 +388,9 @@ void finish_service(ServiceWork *work)
     for (std::uint32_t i = 0; i < work->count; i++) {
         const ServicedLease &serviced = work->leases[i];
         const std::uint32_t index = serviced.ref.index;
+        if (serviced.lost) {
+            count(&pool, &LeaseCounts::lost);
+        }
         if (serviced.lost || serviced.care == Care::LetLapse) {
             retire_lease(index);
         } else if (serviced.care == Care::Renew) {
@@ -371,7 +399,7 @@ void finish_service(ServiceWork *work)
             record.horizon = serviced.holding.horizon;
             record.word_at_grant = serviced.holding.word;
             record.granted_at_ms = monotonic_ms();
-            pool.renewals++;
+            count(&pool, &LeaseCounts::renewals);
         }
     }
     if (work->claimed != kNone) {
@@ -379,8 +407,11 @@ void finish_service(ServiceWork *work)
             retire_lease(pool.refs[0].index);
         }
         add_lease(&pool, work->claimed, work->first_tick, work->horizon, renew_at);
-        pool.claims++;
-        pool.switches += work->because_behind ? 1 : 0;
+        count(&pool, &LeaseCounts::claims);
+        if (work->because_behind) {
+            count(&pool, &LeaseCounts::switches);
+        }
+        first_claim = pool.counts.claims == 1;
     }
     end_service(&pool, *work, Failure{});
     unlock_state();
@@ -395,6 +426,9 @@ void finish_service(ServiceWork *work)
                      errdetail("It ran out or was ended, and another server may have it; this one "
                                "goes on under another machine ID.")));
         }
+    }
+    if (first_claim) {
+        warn_of_end(*work);
     }
     if (work->claimed != kNone && work->because_behind) {
         ereport(WARNING,

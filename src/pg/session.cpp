@@ -6,6 +6,7 @@
 
 #include <cstring>
 
+#include "pg/generators.h"
 #include "pg/registry.h"
 
 extern "C" {
@@ -32,14 +33,53 @@ Session *sessions = nullptr;
  */
 Oid last_function = InvalidOid;
 Session *last_session = nullptr;
-bool callback_registered = false;
+Oid last_named_function = InvalidOid;
+Oid last_extension = InvalidOid;
+Oid watched_table = InvalidOid;
+bool callbacks_registered = false;
 
 ProcessUtility_hook_type previous_process_utility = nullptr;
 
-void on_function_change(Datum arg, int cache, uint32 hash) { last_function = InvalidOid; }
+void on_function_change(Datum arg, int cache, uint32 hash)
+{
+    last_function = InvalidOid;
+    last_named_function = InvalidOid;
+}
+
+/* A generator may have been dropped, or its making rolled back. */
+void on_relation_change(Datum arg, Oid relation)
+{
+    if (relation != InvalidOid && relation != watched_table) {
+        return;
+    }
+    for (Session *session = sessions; session != nullptr; session = session->next) {
+        session->resolved = false;
+    }
+}
+
+/* Adds what this place has issued to the count of the generator that it was issued for. */
+void count_issued()
+{
+    const std::uint32_t pool = my_activity->pool.get();
+    const std::uint64_t issued = my_state->issued.get();
+    if (pool != kNone) {
+        shared_state()->pools[pool].issued.fetch_add(issued - my_activity->counted.get(),
+                                                     std::memory_order_relaxed);
+    }
+    my_activity->counted.set(issued);
+}
+
+void show_pool(std::uint32_t pool)
+{
+    if (pool != my_activity->pool.get()) {
+        count_issued();
+        my_activity->pool.set(pool);
+    }
+}
 
 void leave_place(int code, Datum arg)
 {
+    show_pool(kNone);
     my_activity->pid.set(0);
 }
 
@@ -56,6 +96,7 @@ void take_place()
     my_activity->pid.set(MyProcPid);
     my_activity->database.set(MyDatabaseId);
     my_activity->pool.set(kNone);
+    my_activity->counted.set(my_state->issued.get());
     before_shmem_exit(leave_place, Datum{0});
 }
 
@@ -77,6 +118,17 @@ void unpark(const ParkedState &parked, GeneratorState *state)
     state->run_length.set(parked.run_length);
 }
 
+Session *find_session(Oid extension, std::string_view name)
+{
+    for (Session *session = sessions; session != nullptr; session = session->next) {
+        if (session->resolved && session->key.extension == extension &&
+            name == NameStr(session->key.generator)) {
+            return session;
+        }
+    }
+    return nullptr;
+}
+
 Session *find_or_make_session(const PoolKey &key)
 {
     for (Session *session = sessions; session != nullptr; session = session->next) {
@@ -96,14 +148,50 @@ Session *find_or_make_session(const PoolKey &key)
     return session;
 }
 
-PoolKey key_of_default(Oid function)
+/* Looks the generator up in the database, and remembers it. */
+Session *resolve(Oid extension, std::string_view name)
 {
+    const GeneratorRow row = find_generator(extension, name);
+    if (name != kBuiltInGenerator) {
+        watched_table = generator_table(extension);
+    }
+    if (!row.found) {
+        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
+                        errmsg("generator \"%s\" does not exist",
+                               pnstrdup(name.data(), name.size())),
+                        errhint("Make it with snowflake_create_generator().")));
+    }
     PoolKey key{};
     key.database = MyDatabaseId;
-    key.extension = extension_of_function(function);
-    key.layout = kDefaultLayout;
-    namestrcpy(&key.generator, "default");
-    return key;
+    key.extension = extension;
+    key.layout = row.layout;
+    std::memcpy(NameStr(key.generator), name.data(), name.size());
+    Session *session = find_or_make_session(key);
+    session->resolved = true;
+    session->generator_is_new = row.is_new;
+    return session;
+}
+
+/* The generator of a call without a name, by the function called. */
+Session *session_of_default(Oid function)
+{
+    if (function == last_function) {
+        return last_session;
+    }
+    last_session = resolve(extension_of_function(function), kBuiltInGenerator);
+    last_function = function;
+    return last_session;
+}
+
+Session *session_of_named(Oid function, const text *name_text)
+{
+    const std::string_view name(VARDATA_ANY(name_text), VARSIZE_ANY_EXHDR(name_text));
+    if (function != last_named_function) {
+        last_extension = extension_of_function(function);
+        last_named_function = function;
+    }
+    Session *session = find_session(last_extension, name);
+    return session != nullptr ? session : resolve(last_extension, name);
 }
 
 /* DISCARD ALL and DISCARD SEQUENCES reset what sequences remember; ours too. */
@@ -127,20 +215,22 @@ void on_process_utility(PlannedStmt *statement, const char *text, bool read_only
 
 } /* namespace */
 
-Session *session_of_call(FunctionCallInfo fcinfo)
+Session *session_of_call(FunctionCallInfo fcinfo, int argno)
 {
-    const Oid function = fcinfo->flinfo->fn_oid;
-    if (function == last_function) {
-        return last_session;
-    }
-    if (!callback_registered) {
+    if (!callbacks_registered) {
         CacheRegisterSyscacheCallback(PROCOID, on_function_change, Datum{0});
-        callback_registered = true;
+        CacheRegisterRelcacheCallback(on_relation_change, Datum{0});
+        callbacks_registered = true;
     }
-    Session *session = find_or_make_session(key_of_default(function));
-    last_session = session;
-    last_function = function;
-    return session;
+    const Oid function = fcinfo->flinfo->fn_oid;
+    return PG_NARGS() > argno ? session_of_named(function, PG_GETARG_TEXT_PP(argno))
+                              : session_of_default(function);
+}
+
+bool generator_is_new(const Session &session)
+{
+    return session.generator_is_new &&
+           find_generator(session.key.extension, NameStr(session.key.generator)).is_new;
 }
 
 void activate(Session *session)
@@ -152,7 +242,7 @@ void activate(Session *session)
     }
     active_session = session;
     unpark(session->parked, my_state);
-    my_activity->pool.set(session->pool);
+    show_pool(session->pool);
 }
 
 void refresh_leases(Session *session)
@@ -175,7 +265,7 @@ void refresh_leases(Session *session)
         std::memcpy(session->refs, pool.refs, sizeof(LeaseRef) * pool.count);
     }
     unlock_state();
-    my_activity->pool.set(session->pool);
+    show_pool(session->pool);
 }
 
 void forget_current_values()

@@ -27,6 +27,8 @@ struct ParkedState {
 
 struct Session {
     PoolKey key;
+    bool resolved;       /* the generator is known to exist */
+    bool generator_is_new; /* made by the transaction that was under way then */
     std::uint32_t pool;
     std::uint64_t pool_generation;
     std::uint64_t change_seen;
@@ -38,8 +40,14 @@ struct Session {
     Session *next;
 };
 
-/* The session's entry for the generator that a function call is about. */
-Session *session_of_call(FunctionCallInfo fcinfo);
+/*
+ * The session's entry for the generator that a function call is about: the one
+ * that argument `argno` names, or the built-in one where the call has fewer.
+ */
+Session *session_of_call(FunctionCallInfo fcinfo, int argno);
+
+/* True if the transaction under way has itself made the generator. */
+bool generator_is_new(const Session &session);
 
 /* Makes this backend's place in shared memory that of the session's generator. */
 void activate(Session *session);
@@ -55,7 +63,6 @@ void refresh_leases(Session *session);
 /* DISCARD ALL and DISCARD SEQUENCES: no session has a current value any longer. */
 void forget_current_values();
 
-/* Ends the use of a run, everywhere in this backend, that was taken under a lease of this pool. */
 void install_session_hooks();
 
 } /* namespace snowflake */

@@ -72,9 +72,9 @@ const char *machine_ids_text()
 
 Terms terms_for(const Layout &layout)
 {
-    /* One unit ahead is a used-up sequence, and always waited for. */
+    /* Up to two units ahead is a used-up sequence, and always waited for. */
     const std::int64_t wait = in_units(layout, max_clock_wait_ms);
-    return {in_units(layout, lease_ttl_ms), wait < 1 ? 1 : wait};
+    return {in_units(layout, lease_ttl_ms), wait < 2 ? 2 : wait};
 }
 
 void define_settings()

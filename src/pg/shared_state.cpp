@@ -52,6 +52,7 @@ void initialize(void *memory, std::uint32_t backends, int tranche_id)
     }
     state->instance &= PG_INT64_MAX;
     state->backends = backends;
+    state->reset_at = timestamptz_of(wall_clock_us());
     for (Lease &lease : state->leases) {
         lease.clear();
     }
@@ -236,10 +237,8 @@ std::uint32_t make_pool(const PoolKey &key, int private_to)
     pool.launched_at_ms = 0;
     pool.not_before_ms = 0;
     pool.failure = Failure{};
-    pool.renewals = 0;
-    pool.claims = 0;
-    pool.failures = 0;
-    pool.switches = 0;
+    pool.counts = LeaseCounts{};
+    pool.issued.store(0, std::memory_order_relaxed);
     pool.in_use = true;
     pool.change.fetch_add(1, std::memory_order_release);
     if (index >= state->pools_used.load(std::memory_order_relaxed)) {

@@ -41,6 +41,7 @@ struct alignas(kCacheLine) BackendActivity {
     Shown<std::int32_t> pid; /* 0: the place is empty */
     Shown<std::uint32_t> database;
     Shown<std::uint32_t> pool;
+    Shown<std::uint64_t> counted; /* of the IDs issued: already in a pool's count */
     Shown<std::uint64_t> waits[kWaitCauses];
     Shown<std::uint64_t> waited_us[kWaitCauses];
     Shown<std::uint64_t> clock_steps;
@@ -71,6 +72,24 @@ struct Failure {
     std::int64_t retry_at_us; /* wall clock: when it may go better; 0: unknown */
 };
 
+/* What keepers have done. */
+struct LeaseCounts {
+    std::uint64_t claims;
+    std::uint64_t renewals;
+    std::uint64_t failures;
+    std::uint64_t switches; /* to another machine ID, since the clock stepped back */
+    std::uint64_t lost;     /* leases that the registry had given to another */
+};
+
+/* The sums that snowflake_stats shows. */
+struct Totals {
+    std::uint64_t issued;
+    std::uint64_t waits[kWaitCauses];
+    std::uint64_t waited_us[kWaitCauses];
+    std::uint64_t clock_steps;
+    LeaseCounts leases;
+};
+
 /* The leases that this instance holds for one generator. Guarded by SharedState::lock. */
 struct Pool {
     bool in_use;
@@ -96,10 +115,8 @@ struct Pool {
     Failure failure;
     ConditionVariable served_cv;
 
-    std::uint64_t renewals;
-    std::uint64_t claims;
-    std::uint64_t failures;
-    std::uint64_t switches;
+    LeaseCounts counts;
+    std::atomic<std::uint64_t> issued; /* by sessions that draw on it no longer */
 };
 
 enum class Tenure : std::uint8_t {
@@ -129,6 +146,9 @@ struct SharedState {
     Pool pools[kMaxPools];
     std::atomic<std::uint32_t> pools_used; /* none in use at or above */
     std::uint32_t backends;
+    LeaseCounts counts;       /* of all pools, dropped ones too */
+    Totals subtracted;        /* what the totals were when they were last reset */
+    TimestampTz reset_at;     /* or when this memory was made */
     /* GeneratorState[backends] and BackendActivity[backends] follow */
 
     GeneratorState *generator_state(std::uint32_t backend) noexcept;
