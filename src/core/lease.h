@@ -89,7 +89,8 @@ constexpr TakePlan plan_take(const Layout &layout, std::uint64_t word, std::int6
     const std::uint64_t first =
         layout.tick_time(word) < now ? tick_at(layout, word, now) : word;
     const std::int64_t time = layout.tick_time(first);
-    if (time > layout.timestamp.max()) {
+    /* Behind a clock that was there and stepped back, the end is just far ahead. */
+    if (time > layout.timestamp.max() && time <= latest) {
         return {TakeOutcome::EndOfTime, first, 0};
     }
     if (now >= horizon) {

@@ -128,16 +128,6 @@ bool claim_one(Registry *registry, ServiceWork *work, bool others_too, Avoid *av
     const char *free_at = outlook.free_at_us == INT64_MAX || !outlook.known
                               ? "infinity"
                               : pstrdup(timestamptz_to_str(timestamptz_of(outlook.free_at_us)));
-    const MachineIdSet &allowed = machine_ids();
-    if (allowed.pinned()) {
-        ereport(ERROR,
-                (errcode(ERRCODE_OBJECT_IN_USE),
-                 errmsg("machine ID %u of generator \"%s\" is leased to %s until %s",
-                        outlook.machine_id, generator, outlook.known ? outlook.holder : "another",
-                        free_at),
-                 errhint("It is the only one that snowflake.machine_ids allows. Wait, or allow "
-                         "another.")));
-    }
     if (work.because_behind) {
         ereport(ERROR,
                 (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
@@ -146,6 +136,15 @@ bool claim_one(Registry *registry, ServiceWork *work, bool others_too, Avoid *av
                         work.behind * unit_ms(work.key.layout.unit), generator, free_at),
                  errhint("Correct the clock, or allow more machine IDs in "
                          "snowflake.machine_ids.")));
+    }
+    if (machine_ids().pinned()) {
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_IN_USE),
+                 errmsg("machine ID %u of generator \"%s\" is leased to %s until %s",
+                        outlook.machine_id, generator, outlook.known ? outlook.holder : "another",
+                        free_at),
+                 errhint("It is the only one that snowflake.machine_ids allows. Wait, or allow "
+                         "another.")));
     }
     ereport(ERROR,
             (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
