@@ -388,6 +388,32 @@ COMMENT ON FUNCTION @extschema@.snowflake_renew_lease(text, int,
     'renews a lease and returns its horizon; null if it is held by another';
 
 /*
+ * Makes the lease of a former run of a server that of its present one: only if
+ * the row is as that run left it. Returns the horizon; null if it is not.
+ */
+CREATE FUNCTION @extschema@.snowflake_resume_lease(
+    generator text, machine_id int,
+    old_instance bigint, old_horizon bigint,
+    instance bigint, database oid,
+    ttl interval, horizon bigint)
+RETURNS bigint
+LANGUAGE sql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    UPDATE @extschema@.snowflake_lease AS l
+    SET instance = $5,
+        horizon = greatest(l.horizon, $8),
+        renewed_at = clock_timestamp(),
+        expires_at = greatest(l.expires_at, clock_timestamp() + $7)
+    WHERE l.generator = $1 AND l.machine_id = $2
+      AND l.instance = $3 AND l.database = $6 AND l.horizon = $4
+    RETURNING l.horizon;
+END;
+COMMENT ON FUNCTION @extschema@.snowflake_resume_lease(text, int, bigint, bigint, bigint, oid,
+    interval, bigint) IS
+    'goes on with a lease after a clean restart; null if it is not as the server left it';
+
+/*
  * Ends a lease that nobody will renew. The horizon stays: the machine ID can be
  * claimed as soon as the claimer's clock has passed it.
  */
@@ -437,6 +463,7 @@ REVOKE EXECUTE ON FUNCTION
         int4multirange, int[]),
     @extschema@.snowflake_renew_lease(text, int, bigint,
         oid, interval, bigint),
+    @extschema@.snowflake_resume_lease(text, int, bigint, bigint, bigint, oid, interval, bigint),
     @extschema@.snowflake_release_lease(text, int),
     @extschema@.snowflake_lease_outlook(text, int4multirange)
 FROM PUBLIC;

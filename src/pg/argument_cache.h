@@ -24,9 +24,7 @@ inline std::string_view view_of(const text *value)
 
 /* A text argument as it was when its meaning was last looked up. */
 struct RememberedText {
-    bool constant; /* of the whole query, so it need not be compared again */
-    bool present;
-    char *bytes;
+    char *bytes; /* null: not yet */
     Size size;
 };
 
@@ -48,29 +46,26 @@ inline ArgumentCache &argument_cache(FunctionCallInfo fcinfo)
     return *static_cast<ArgumentCache *>(flinfo->fn_extra);
 }
 
-inline bool is_remembered(const RememberedText &remembered, FunctionCallInfo fcinfo, int argno)
+/*
+ * Always compares, since not even a parameter is constant for a call site:
+ * PL/pgSQL evaluates one expression again and again with other values.
+ */
+inline bool is_remembered(const RememberedText &remembered, std::string_view value)
 {
-    if (remembered.constant) {
-        return true;
-    }
-    return remembered.present &&
-           view_of(PG_GETARG_TEXT_PP(argno)) == std::string_view(remembered.bytes, remembered.size);
+    return remembered.bytes != nullptr &&
+           value == std::string_view(remembered.bytes, remembered.size);
 }
 
 /* Call it after the look-up has succeeded: a failed one must not be remembered. */
-inline void remember(RememberedText &remembered, FunctionCallInfo fcinfo, int argno)
+inline void remember(FunctionCallInfo fcinfo, RememberedText &remembered, std::string_view value)
 {
-    const std::string_view value = view_of(PG_GETARG_TEXT_PP(argno));
     char *bytes =
         static_cast<char *>(MemoryContextAlloc(fcinfo->flinfo->fn_mcxt, value.size() + 1));
     memcpy(bytes, value.data(), value.size());
-    if (remembered.present) {
+    if (remembered.bytes != nullptr) {
         pfree(remembered.bytes);
     }
-    remembered.bytes = bytes;
-    remembered.size = value.size();
-    remembered.present = true;
-    remembered.constant = get_fn_expr_arg_stable(fcinfo->flinfo, argno);
+    remembered = {bytes, value.size()};
 }
 
 } /* namespace snowflake */

@@ -118,7 +118,8 @@ std::int64_t draw_slowly(Session *session, std::uint32_t hint)
         }
         switch (drawn.verdict) {
             case Verdict::Issued:
-                if (drawn.renewal_is_due) {
+                if (drawn.renewal_is_due || session->machine_ids_seen != machine_ids_version()) {
+                    session->machine_ids_seen = machine_ids_version();
                     request_renewal(session);
                 }
                 return drawn.id;

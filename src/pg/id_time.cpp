@@ -24,11 +24,16 @@ bool timestamp_of_unix_ms(int64 unix_ms, TimestampTz *timestamp)
            IS_VALID_TIMESTAMP(*timestamp);
 }
 
-/* How a time looks in a message: as the session writes it, or in words. */
+/* A time as the session writes it, or as ISO 8601 does where timestamptz ends. Allocated. */
 const char *spelled(int64 unix_ms)
 {
     TimestampTz timestamp = 0;
-    return timestamp_of_unix_ms(unix_ms, &timestamp) ? timestamptz_to_str(timestamp) : "infinity";
+    if (timestamp_of_unix_ms(unix_ms, &timestamp)) {
+        return pstrdup(timestamptz_to_str(timestamp));
+    }
+    const CivilTime time = civil_time_of(unix_ms);
+    return psprintf("%04d-%02d-%02d %02d:%02d:%02d+00", time.year, time.month, time.day, time.hour,
+                    time.minute, time.second);
 }
 
 [[noreturn]] void report_id_out_of_range(const Layout &layout, int64 id)
@@ -55,10 +60,9 @@ const char *spelled(int64 unix_ms)
 
 [[noreturn]] void report_time_out_of_range(const Layout &layout, int64 unix_ms, bool before_epoch)
 {
-    /* timestamptz_to_str has one static buffer */
-    const char *given = pstrdup(spelled(unix_ms));
-    const char *limit = pstrdup(
-        spelled(before_epoch ? layout.epoch_ms : layout.to_unix_ms(layout.timestamp.max())));
+    const char *given = spelled(unix_ms);
+    const char *limit =
+        spelled(before_epoch ? layout.epoch_ms : layout.to_unix_ms(layout.timestamp.max()));
     ereport(ERROR,
             (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
              before_epoch ? errmsg("timestamp \"%s\" is before the epoch of layout \"%s\"", given,

@@ -64,9 +64,10 @@ Layout layout_argument(FunctionCallInfo fcinfo, int argno)
         return kDefaultLayout;
     }
     ArgumentCache &cache = argument_cache(fcinfo);
-    if (!is_remembered(cache.layout_text, fcinfo, argno)) {
-        cache.layout = layout_from_text(view_of(PG_GETARG_TEXT_PP(argno)));
-        remember(cache.layout_text, fcinfo, argno);
+    const std::string_view given = view_of(PG_GETARG_TEXT_PP(argno));
+    if (!is_remembered(cache.layout_text, given)) {
+        cache.layout = layout_from_text(given);
+        remember(fcinfo, cache.layout_text, given);
     }
     return cache.layout;
 }

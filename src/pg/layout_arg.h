@@ -15,8 +15,8 @@ namespace snowflake {
 Layout layout_from_text(std::string_view text);
 
 /*
- * The layout that a function's argument names, looked up once per query where it
- * is constant; the built-in one where the call has no such argument.
+ * The layout that a function's argument names, looked up again only when it
+ * changes; the built-in one where the call has no such argument.
  */
 Layout layout_argument(FunctionCallInfo fcinfo, int argno);
 

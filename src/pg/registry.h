@@ -48,6 +48,13 @@ class Registry {
     virtual std::int64_t renew(const PoolKey &key, std::uint32_t machine_id,
                                std::int64_t horizon) = 0;
 
+    /*
+     * Makes the lease of a former run of this server that of this one. Returns
+     * the durable horizon; a negative number if the row is not as it was saved.
+     */
+    virtual std::int64_t resume(const PoolKey &key, const SavedLease &saved,
+                                std::int64_t horizon) = 0;
+
     virtual void release(const PoolKey &key, std::uint32_t machine_id) = 0;
 
     virtual Outlook outlook(const PoolKey &key) = 0;
@@ -67,6 +74,8 @@ class LocalRegistry final : public Registry {
 
     ClaimReply claim(const ClaimRequest &request) override;
     std::int64_t renew(const PoolKey &key, std::uint32_t machine_id, std::int64_t horizon) override;
+    std::int64_t resume(const PoolKey &key, const SavedLease &saved,
+                        std::int64_t horizon) override;
     void release(const PoolKey &key, std::uint32_t machine_id) override;
     Outlook outlook(const PoolKey &key) override;
 

@@ -102,6 +102,8 @@ constexpr Oid kClaimTypes[] = {TEXTOID, TEXTOID,     INT8OID, OIDOID,
                                TEXTOID, INTERVALOID, INT8OID, INT8OID,
                                INT4MULTIRANGEOID,   INT4ARRAYOID};
 constexpr Oid kRenewTypes[] = {TEXTOID, INT4OID, INT8OID, OIDOID, INTERVALOID, INT8OID};
+constexpr Oid kResumeTypes[] = {TEXTOID, INT4OID,     INT8OID, INT8OID, INT8OID,
+                                OIDOID,  INTERVALOID, INT8OID};
 constexpr Oid kReleaseTypes[] = {TEXTOID, INT4OID};
 constexpr Oid kOutlookTypes[] = {TEXTOID, INT4MULTIRANGEOID};
 
@@ -192,6 +194,8 @@ LocalRegistry::LocalRegistry(Oid extension)
                                     lengthof(kClaimTypes));
     trusted_owner(extension, row.schema, "snowflake_renew_lease", kRenewTypes,
                   lengthof(kRenewTypes));
+    trusted_owner(extension, row.schema, "snowflake_resume_lease", kResumeTypes,
+                  lengthof(kResumeTypes));
     trusted_owner(extension, row.schema, "snowflake_release_lease", kReleaseTypes,
                   lengthof(kReleaseTypes));
     trusted_owner(extension, row.schema, "snowflake_lease_outlook", kOutlookTypes,
@@ -271,6 +275,23 @@ std::int64_t LocalRegistry::renew(const PoolKey &key, std::uint32_t machine_id,
                       ttl_datum(),
                       Int64GetDatum(horizon)};
     call(schema_, "snowflake_renew_lease", lengthof(values), kRenewTypes, values);
+    bool none = false;
+    const std::int64_t granted = int8_of(1, &none);
+    return none ? -1 : granted;
+}
+
+std::int64_t LocalRegistry::resume(const PoolKey &key, const SavedLease &saved,
+                                   std::int64_t horizon)
+{
+    Datum values[] = {generator_datum(key),
+                      Int32GetDatum(static_cast<std::int32_t>(saved.machine_id)),
+                      Int64GetDatum(static_cast<std::int64_t>(saved.instance)),
+                      Int64GetDatum(saved.horizon),
+                      Int64GetDatum(instance()),
+                      ObjectIdGetDatum(key.database),
+                      ttl_datum(),
+                      Int64GetDatum(horizon)};
+    call(schema_, "snowflake_resume_lease", lengthof(values), kResumeTypes, values);
     bool none = false;
     const std::int64_t granted = int8_of(1, &none);
     return none ? -1 : granted;

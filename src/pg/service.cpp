@@ -185,10 +185,39 @@ void measure_step(ServiceWork *work, const Holding *holdings)
     }
 }
 
+/* Goes on with a lease of this server's last run, if one was saved that is of use. */
+bool resume(Registry *registry, ServiceWork *work)
+{
+    for (;;) {
+        SavedLease saved;
+        lock_state(LW_EXCLUSIVE);
+        const bool found = take_saved_lease(work->key, &saved);
+        unlock_state();
+        if (!found) {
+            return false;
+        }
+        Holding holding{};
+        holding.word = saved.next_tick;
+        if (!machine_ids().contains(saved.machine_id) ||
+            !in_reach(work->key.layout, work->terms, holding, work->now)) {
+            continue;
+        }
+        const std::int64_t granted = registry->resume(work->key, saved, work->horizon);
+        if (granted >= 0 && reserve(work, saved.machine_id, false)) {
+            work->horizon = granted;
+            work->first_tick = saved.next_tick;
+            return true;
+        }
+    }
+}
+
 bool claim(Registry *registry, ServiceWork *work)
 {
     check_allowed(*work);
     work->horizon = granted_horizon(work->key.layout, work->terms, work->now);
+    if (resume(registry, work)) {
+        return true;
+    }
     auto *avoid = static_cast<Avoid *>(palloc(sizeof(Avoid)));
     /* A registry shared with other servers keeps the databases of this one apart by itself. */
     const bool claimed = (OidIsValid(work->key.database) && claim_one(registry, work, true, avoid)) ||

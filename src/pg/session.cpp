@@ -8,6 +8,7 @@
 
 #include "pg/generators.h"
 #include "pg/registry.h"
+#include "pg/settings.h"
 
 extern "C" {
 #include "nodes/parsenodes.h"
@@ -143,6 +144,7 @@ Session *find_or_make_session(const PoolKey &key)
     session->pool = kNone;
     session->parked.last_id = -1;
     session->currval = -1;
+    session->machine_ids_seen = machine_ids_version();
     session->next = sessions;
     sessions = session;
     return session;

@@ -35,6 +35,7 @@ struct Session {
     std::uint32_t count;
     LeaseRef refs[kMaxLeasesOfPool];
     ParkedState parked;
+    std::uint32_t machine_ids_seen; /* machine_ids_version() when the leases were last looked after */
     std::int64_t currval; /* -1: none since the session began or was discarded */
     std::int64_t last_now; /* ID time: to notice a clock that steps back */
     Session *next;

@@ -30,6 +30,7 @@ constexpr MachineIdSet kAllMachineIds = {};
 
 char *machine_ids_setting = nullptr;
 const MachineIdSet *allowed_machine_ids = &kAllMachineIds;
+std::uint32_t times_assigned = 0;
 
 bool check_machine_ids(char **value, void **extra, GucSource source)
 {
@@ -53,6 +54,7 @@ void assign_machine_ids(const char *value, void *extra)
 {
     allowed_machine_ids =
         extra == nullptr ? &kAllMachineIds : static_cast<const MachineIdSet *>(extra);
+    times_assigned++;
 }
 
 std::int64_t in_units(const Layout &layout, int ms)
@@ -65,10 +67,7 @@ std::int64_t in_units(const Layout &layout, int ms)
 
 const MachineIdSet &machine_ids() { return *allowed_machine_ids; }
 
-const char *machine_ids_text()
-{
-    return machine_ids_setting == nullptr ? "" : machine_ids_setting;
-}
+std::uint32_t machine_ids_version() { return times_assigned; }
 
 Terms terms_for(const Layout &layout)
 {

@@ -15,9 +15,11 @@ extern int acquire_timeout_ms;
 extern int max_clock_wait_ms;
 extern int max_machine_ids;
 
-/* The parsed snowflake.machine_ids, and its text for messages. */
+/* The parsed snowflake.machine_ids. */
 const MachineIdSet &machine_ids();
-const char *machine_ids_text();
+
+/* Changes whenever snowflake.machine_ids does. */
+std::uint32_t machine_ids_version();
 
 /* The settings as the rules of a generator see them: in its unit of ID time, rounded up. */
 Terms terms_for(const Layout &layout);

@@ -8,6 +8,7 @@
 #include <new>
 
 #include "pg/clock.h"
+#include "pg/saved_leases.h"
 #include "pg/settings.h"
 
 extern "C" {
@@ -102,6 +103,13 @@ void on_shmem_request()
     RequestAddinShmemSpace(state_size(static_cast<std::uint32_t>(MaxBackends)));
 }
 
+void on_server_end(int code, Datum arg)
+{
+    if (code == 0) {
+        save_leases(preloaded);
+    }
+}
+
 void on_shmem_startup()
 {
     if (previous_shmem_startup_hook != nullptr) {
@@ -116,6 +124,10 @@ void on_shmem_startup()
     }
     LWLockRelease(AddinShmemInitLock);
     preloaded = static_cast<SharedState *>(memory);
+    if (!found && !IsUnderPostmaster) {
+        load_saved_leases(preloaded);
+        on_shmem_exit(on_server_end, Datum{0});
+    }
 }
 
 bool is_visible(const Pool &pool)
@@ -310,6 +322,19 @@ std::uint32_t reserve_lease(std::uint32_t pool, std::uint32_t machine_id, std::i
                                  machine_id,       horizon, 0,            0};
     }
     return place;
+}
+
+bool take_saved_lease(const PoolKey &key, SavedLease *saved)
+{
+    SharedState *state = shared_state();
+    for (std::uint32_t i = 0; i < state->saved_count; i++) {
+        if (same_key(state->saved[i].key, key)) {
+            *saved = state->saved[i];
+            state->saved[i] = state->saved[--state->saved_count];
+            return true;
+        }
+    }
+    return false;
 }
 
 void drop_pool(std::uint32_t index)

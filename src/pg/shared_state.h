@@ -138,12 +138,25 @@ struct LeaseRecord {
     std::int64_t granted_at_ms; /* monotonic */
 };
 
+constexpr std::uint32_t kMaxSavedLeases = 256;
+
+/* A lease of the server's last run, which was shut down cleanly; see saved_leases.h. */
+struct SavedLease {
+    PoolKey key;
+    std::uint32_t machine_id;
+    std::uint64_t instance;
+    std::uint64_t next_tick;
+    std::int64_t horizon;
+};
+
 struct SharedState {
     LWLock lock;
     std::uint64_t instance;
     Lease leases[kMaxLeases];
     LeaseRecord records[kMaxLeases];
     Pool pools[kMaxPools];
+    SavedLease saved[kMaxSavedLeases];
+    std::uint32_t saved_count;
     std::atomic<std::uint32_t> pools_used; /* none in use at or above */
     std::uint32_t backends;
     LeaseCounts counts;       /* of all pools, dropped ones too */
@@ -183,6 +196,9 @@ void retire_lease(std::uint32_t index);
 
 /* A free record for a claim, set to Claiming; kNone where there is none. */
 std::uint32_t reserve_lease(std::uint32_t pool, std::uint32_t machine_id, std::int64_t horizon);
+
+/* Takes a saved lease of a generator out of the list; false if there is none. */
+bool take_saved_lease(const PoolKey &key, SavedLease *saved);
 
 /* Drops a pool and all its leases. */
 void drop_pool(std::uint32_t index);

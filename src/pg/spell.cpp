@@ -57,7 +57,7 @@ int sqlstate_of(FriendlyProblem problem)
 }
 
 /* The DETAIL of a bad friendly ID. */
-char *explain(const ParsedFriendly &parsed, const Layout &layout)
+char *explain(std::string_view given, const ParsedFriendly &parsed, const Layout &layout)
 {
     const int size = static_cast<int>(parsed.where.size());
     const char *where = parsed.where.data();
@@ -75,7 +75,8 @@ char *explain(const ParsedFriendly &parsed, const Layout &layout)
                             layout.sequence.max());
     }
     return size == 0 ? pstrdup("It ends too early.")
-                     : psprintf("It does not fit from \"%.*s\" on.", size, where);
+                     : psprintf("Error at \"%.*s\", character %d.", size, where,
+                                static_cast<int>(where - given.data()) + 1);
 }
 
 [[noreturn]] void report_bad_friendly(std::string_view given, const ParsedFriendly &parsed,
@@ -86,7 +87,7 @@ char *explain(const ParsedFriendly &parsed, const Layout &layout)
     ereport(ERROR, (errcode(sqlstate_of(parsed.problem)),
                     errmsg("invalid friendly ID \"%.*s\" for layout \"%s\"",
                            static_cast<int>(given.size()), given.data(), layout_label(layout)),
-                    errdetail("%s", explain(parsed, layout)),
+                    errdetail("%s", explain(given, parsed, layout)),
                     errhint("The friendly form in this layout is %s-machine-sequence, such as "
                             "\"%s\".",
                             unit_pattern(layout.unit), example.c_str())));
@@ -154,8 +155,14 @@ Datum from_radix(FunctionCallInfo fcinfo, Radix radix)
 FriendlyText friendly_id(const Layout &layout, int64 id, pg_tz *zone)
 {
     const CivilTime time = local_time(unix_ms_of_id(layout, id), zone);
-    if (time.year < 0) {
-        elog(ERROR, "friendly form of ID " INT64_FORMAT " would begin before year 0", id);
+    if (time.year < 0 || time.year > kLastFriendlyYear) {
+        ereport(ERROR,
+                (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
+                 errmsg("ID " INT64_FORMAT " has no friendly form in layout \"%s\"", id,
+                        layout_label(layout)),
+                 errdetail("Its year, %d, does not have four digits.", time.year),
+                 errhint("Give the layout that the ID was made with; the view snowflake_layouts "
+                         "lists those that have a name.")));
     }
     const Parts parts = layout.decompose(id);
     return format_friendly({time, parts.machine_id, parts.sequence}, layout.unit);

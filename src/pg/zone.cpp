@@ -38,9 +38,10 @@ pg_tz *zone_from_text(std::string_view name)
 pg_tz *zone_argument(FunctionCallInfo fcinfo, int argno)
 {
     ArgumentCache &cache = argument_cache(fcinfo);
-    if (!is_remembered(cache.zone_name, fcinfo, argno)) {
-        cache.zone = zone_from_text(view_of(PG_GETARG_TEXT_PP(argno)));
-        remember(cache.zone_name, fcinfo, argno);
+    const std::string_view given = view_of(PG_GETARG_TEXT_PP(argno));
+    if (!is_remembered(cache.zone_name, given)) {
+        cache.zone = zone_from_text(given);
+        remember(fcinfo, cache.zone_name, given);
     }
     return cache.zone;
 }

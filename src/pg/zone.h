@@ -16,8 +16,8 @@ namespace snowflake {
 /* A null zone stands for UTC, which needs no rules. */
 
 /*
- * The zone that a function's argument names, looked up once per query where it is
- * constant. An unknown name is an error.
+ * The zone that a function's argument names, looked up again only when it changes.
+ * An unknown name is an error.
  */
 pg_tz *zone_argument(FunctionCallInfo fcinfo, int argno);
 
