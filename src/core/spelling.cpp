@@ -126,9 +126,7 @@ FriendlyText format_friendly(const Friendly &friendly, Unit unit) noexcept
 
 ParsedFriendly parse_friendly(std::string_view text, const Layout &layout) noexcept
 {
-    constexpr std::size_t kMinYearDigits = 4;
-    constexpr std::size_t kMaxYearDigits = 9;
-    constexpr std::size_t kDateAndTimeDigits = 10; /* MMddHHmmss */
+    constexpr std::size_t kDigitsToSeconds = 14; /* yyyyMMddHHmmss */
 
     /* the three parts: digits, with a hyphen between them */
     std::string_view parts[3];
@@ -156,24 +154,18 @@ ParsedFriendly parse_friendly(std::string_view text, const Layout &layout) noexc
 
     std::string_view digits = parts[0];
     const auto decimals = static_cast<std::size_t>(friendly_decimals(layout.unit));
-    const std::size_t after_year = kDateAndTimeDigits + decimals;
-    if (digits.size() < kMinYearDigits + after_year ||
-        digits.size() > kMaxYearDigits + after_year ||
-        (digits.size() > kMinYearDigits + after_year && digits.front() == '0')) {
+    if (digits.size() != kDigitsToSeconds + decimals) {
         return fail(FriendlyProblem::BadShape, digits);
     }
     Friendly friendly{};
     CivilTime &time = friendly.time;
-    time.year = static_cast<int>(number(take(digits, digits.size() - after_year)));
+    time.year = static_cast<int>(number(take(digits, 4)));
     time.month = static_cast<int>(number(take(digits, 2)));
     time.day = static_cast<int>(number(take(digits, 2)));
     time.hour = static_cast<int>(number(take(digits, 2)));
     time.minute = static_cast<int>(number(take(digits, 2)));
     time.second = static_cast<int>(number(take(digits, 2)));
     time.millisecond = static_cast<int>(number(digits) * unit_ms(layout.unit));
-    if (decimals == 0) {
-        time.millisecond = 0;
-    }
     if (time.month < 1 || time.month > 12 || time.day < 1 ||
         time.day > days_in_month(time.year, time.month) || time.hour > 23 || time.minute > 59 ||
         time.second > 59) {

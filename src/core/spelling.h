@@ -58,7 +58,7 @@ ParsedRadix parse_radix(std::string_view text, Radix radix) noexcept;
  * The friendly form of CosId (https://github.com/Ahoo-Wang/CosId): local time,
  * machine ID and sequence, such as 20210623131730192-1-0. Time is written as
  * finely as the unit: yyyyMMddHHmmss, then 3 decimals for ms, 2 for 10 ms, none
- * for s. Years after 9999 take more digits.
+ * for s. So its length tells the unit, and years have four digits.
  */
 struct Friendly {
     CivilTime time; /* in the zone of the reader or writer */
@@ -72,10 +72,12 @@ constexpr int friendly_decimals(Unit unit) noexcept
     return unit == Unit::Millisecond ? 3 : unit == Unit::Centisecond ? 2 : 0;
 }
 
-/* Years have up to 9 digits, which int64 ms since 1970 can not exceed. */
-using FriendlyText = FixedText<9 + 13 + 1 + 10 + 1 + 10>;
+constexpr int kLastFriendlyYear = 9999;
 
-/* The year must not be negative. */
+/* A machine ID and a sequence have up to 10 digits. */
+using FriendlyText = FixedText<17 + 1 + 10 + 1 + 10>;
+
+/* The year must be in 0 .. kLastFriendlyYear. */
 FriendlyText format_friendly(const Friendly &friendly, Unit unit) noexcept;
 
 enum class FriendlyProblem {
