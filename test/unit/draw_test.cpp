@@ -30,7 +30,8 @@ constexpr std::int64_t kRenewAt = 5000;
 /* One session and what it draws on. */
 class DrawTest : public testing::Test {
   protected:
-    explicit DrawTest(const Layout &layout = kSmall) : layout_(layout) {
+    explicit DrawTest(const Layout &layout = kSmall) : layout_(layout)
+    {
         for (Lease &lease : leases_) {
             lease.clear();
         }
@@ -38,28 +39,33 @@ class DrawTest : public testing::Test {
     }
 
     /* A lease that begins at a time and has the table's next place. */
-    Lease &hold(std::uint32_t machine, std::int64_t from, std::int64_t horizon = kHorizon) {
+    Lease &hold(std::uint32_t machine, std::int64_t from, std::int64_t horizon = kHorizon)
+    {
         const auto index = static_cast<std::uint32_t>(refs_.size());
         leases_[index].install(machine, layout_.first_tick(from), horizon, kRenewAt);
         refs_.push_back({index, machine, leases_[index].version.load()});
         return leases_[index];
     }
 
-    Draw draw_at(std::int64_t now, std::uint32_t hint = 1) {
+    Draw draw_at(std::int64_t now, std::uint32_t hint = 1)
+    {
         return draw(state_, source(), now, hint);
     }
 
-    Source source() {
+    Source source()
+    {
         return {&layout_, leases_.data(), refs_.data(), static_cast<std::uint32_t>(refs_.size()),
                 max_wait_};
     }
 
-    std::int64_t id(std::int64_t time, std::int64_t machine, std::int64_t sequence) const {
+    std::int64_t id(std::int64_t time, std::int64_t machine, std::int64_t sequence) const
+    {
         return layout_.compose({time, machine, sequence});
     }
 
     /* Draws until the unit's end and returns how many IDs there were. */
-    std::uint32_t use_up(std::int64_t now) {
+    std::uint32_t use_up(std::int64_t now)
+    {
         std::uint32_t count = 0;
         while (draw_at(now).verdict == Verdict::Issued) {
             count++;
@@ -83,14 +89,16 @@ class DrawRunTest : public DrawTest {
  * Runs
  *----------------------------------------------------------------------*/
 
-TEST_F(DrawTest, GivesTheIdOfTheMomentAndTheMachine) {
+TEST_F(DrawTest, GivesTheIdOfTheMomentAndTheMachine)
+{
     hold(5, 0);
     const Draw drawn = draw_at(123);
     EXPECT_EQ(drawn.verdict, Verdict::Issued);
     EXPECT_EQ(drawn.id, id(123, 5, 0));
 }
 
-TEST_F(DrawTest, CountsWhatItIssued) {
+TEST_F(DrawTest, CountsWhatItIssued)
+{
     hold(5, 0);
     draw_at(123);
     draw_at(124);
@@ -98,7 +106,8 @@ TEST_F(DrawTest, CountsWhatItIssued) {
     EXPECT_EQ(state_.last_id.get(), id(124, 5, 1));
 }
 
-TEST_F(DrawRunTest, DoublesItsRunsWhileItUsesThemUpWithinAUnit) {
+TEST_F(DrawRunTest, DoublesItsRunsWhileItUsesThemUpWithinAUnit)
+{
     const Lease &lease = hold(1, 100);
     std::uint64_t taken = 0;
     for (std::uint64_t run : {1, 2, 4, 8, 16, 32, 64, 64, 64}) {
@@ -110,14 +119,16 @@ TEST_F(DrawRunTest, DoublesItsRunsWhileItUsesThemUpWithinAUnit) {
     }
 }
 
-TEST_F(DrawRunTest, LeavesNoGapWithinAUnit) {
+TEST_F(DrawRunTest, LeavesNoGapWithinAUnit)
+{
     hold(1, 100);
     for (std::int64_t i = 0; i < 4096; i++) {
         ASSERT_EQ(draw_at(100).id, id(100, 1, i));
     }
 }
 
-TEST_F(DrawRunTest, BeginsEachUnitWithARunOfOne) {
+TEST_F(DrawRunTest, BeginsEachUnitWithARunOfOne)
+{
     const Lease &lease = hold(1, 100);
     for (int i = 0; i < 7; i++) {
         draw_at(100);
@@ -126,21 +137,24 @@ TEST_F(DrawRunTest, BeginsEachUnitWithARunOfOne) {
     EXPECT_EQ(lease.word.load(), layout_.first_tick(101) + 8);
 }
 
-TEST_F(DrawRunTest, DropsTheRestOfARunWhenItsUnitEnds) {
+TEST_F(DrawRunTest, DropsTheRestOfARunWhenItsUnitEnds)
+{
     hold(1, 100);
     draw_at(100);
     draw_at(100); /* the first of two */
     EXPECT_EQ(draw_at(101).id, id(101, 1, 3));
 }
 
-TEST_F(DrawRunTest, TakesABatchInOneStep) {
+TEST_F(DrawRunTest, TakesABatchInOneStep)
+{
     const Lease &lease = hold(1, 100);
     draw_at(100, 1000);
     EXPECT_EQ(lease.word.load(), layout_.first_tick(100) + 1000);
     EXPECT_EQ(draw_at(100, 999).id, id(100, 1, 1));
 }
 
-TEST_F(DrawRunTest, CutsABatchAtTheEndOfItsUnit) {
+TEST_F(DrawRunTest, CutsABatchAtTheEndOfItsUnit)
+{
     hold(1, 100);
     draw_at(100, 4000);
     for (int i = 1; i < 4000; i++) {
@@ -150,7 +164,8 @@ TEST_F(DrawRunTest, CutsABatchAtTheEndOfItsUnit) {
     EXPECT_EQ(use_up(100), 95u);
 }
 
-TEST(LongestRun, IsOneSixtyFourthOfAUnitButAtLeastOne) {
+TEST(LongestRun, IsOneSixtyFourthOfAUnitButAtLeastOne)
+{
     EXPECT_EQ(longest_run(kDefaultLayout), 64u);
     EXPECT_EQ(longest_run(kSmall), 1u);
     EXPECT_EQ(longest_run(make_layout(0, Unit::Millisecond, 20, 3, 0)), 1u);
@@ -161,7 +176,8 @@ TEST(LongestRun, IsOneSixtyFourthOfAUnitButAtLeastOne) {
  * The usual case by itself
  *----------------------------------------------------------------------*/
 
-TEST_F(DrawRunTest, ContinuesARunWithoutTouchingTheLease) {
+TEST_F(DrawRunTest, ContinuesARunWithoutTouchingTheLease)
+{
     Lease &lease = hold(1, 100);
     draw_at(100, 8);
     const std::uint64_t word = lease.word.load();
@@ -169,14 +185,16 @@ TEST_F(DrawRunTest, ContinuesARunWithoutTouchingTheLease) {
     EXPECT_EQ(lease.word.load(), word);
 }
 
-TEST_F(DrawRunTest, HasNothingInARunThatIsUsedUp) {
+TEST_F(DrawRunTest, HasNothingInARunThatIsUsedUp)
+{
     Lease &lease = hold(1, 100);
     EXPECT_EQ(draw_from_run(state_, layout_, lease, 100), -1);
     draw_at(100);
     EXPECT_EQ(draw_from_run(state_, layout_, lease, 100), -1);
 }
 
-TEST_F(DrawRunTest, HasNothingInARunOfAnotherTime) {
+TEST_F(DrawRunTest, HasNothingInARunOfAnotherTime)
+{
     Lease &lease = hold(1, 100);
     draw_at(100, 8);
     EXPECT_EQ(draw_from_run(state_, layout_, lease, 101), -1);
@@ -184,7 +202,8 @@ TEST_F(DrawRunTest, HasNothingInARunOfAnotherTime) {
     EXPECT_EQ(draw_from_run(state_, layout_, lease, 100), id(100, 1, 1));
 }
 
-TEST_F(DrawRunTest, HasNothingInARunOfAnEarlierLease) {
+TEST_F(DrawRunTest, HasNothingInARunOfAnEarlierLease)
+{
     Lease &lease = hold(1, 100);
     draw_at(100, 8);
     lease.install(1, layout_.first_tick(100) + 8, kHorizon, kRenewAt);
@@ -195,7 +214,8 @@ TEST_F(DrawRunTest, HasNothingInARunOfAnEarlierLease) {
  * Waiting for the clock
  *----------------------------------------------------------------------*/
 
-TEST_F(DrawTest, WaitsForTheNextUnitWhenThisOneIsUsedUp) {
+TEST_F(DrawTest, WaitsForTheNextUnitWhenThisOneIsUsedUp)
+{
     hold(5, 100);
     EXPECT_EQ(use_up(100), kSequences);
     const Draw waiting = draw_at(100);
@@ -204,7 +224,8 @@ TEST_F(DrawTest, WaitsForTheNextUnitWhenThisOneIsUsedUp) {
     EXPECT_EQ(draw_at(101).id, id(101, 5, 0));
 }
 
-TEST_F(DrawTest, SaysWhenEveryLeaseHasUsedUpTheUnit) {
+TEST_F(DrawTest, SaysWhenEveryLeaseHasUsedUpTheUnit)
+{
     hold(5, 100);
     for (std::uint32_t i = 0; i < kSequences; i++) {
         draw_at(100);
@@ -212,7 +233,8 @@ TEST_F(DrawTest, SaysWhenEveryLeaseHasUsedUpTheUnit) {
     EXPECT_TRUE(draw_at(100).saturated);
 }
 
-TEST_F(DrawTest, KeepsTheTickThatItWaitsFor) {
+TEST_F(DrawTest, KeepsTheTickThatItWaitsFor)
+{
     const Lease &lease = hold(5, 100);
     use_up(100);
     const std::uint64_t word = lease.word.load();
@@ -220,7 +242,8 @@ TEST_F(DrawTest, KeepsTheTickThatItWaitsFor) {
     EXPECT_EQ(lease.word.load(), word);
 }
 
-TEST_F(DrawTest, ServesWaitersInTheOrderOfTheirCalls) {
+TEST_F(DrawTest, ServesWaitersInTheOrderOfTheirCalls)
+{
     hold(5, 100);
     use_up(100);
     GeneratorState other;
@@ -229,7 +252,8 @@ TEST_F(DrawTest, ServesWaitersInTheOrderOfTheirCalls) {
     EXPECT_LT(draw_at(101).id, draw(other, source(), 101, 1).id);
 }
 
-TEST_F(DrawTest, WaitsUntilAClockThatSteppedBackHasCaughtUp) {
+TEST_F(DrawTest, WaitsUntilAClockThatSteppedBackHasCaughtUp)
+{
     hold(5, 0);
     const std::int64_t before = draw_at(100).id;
     const Draw waiting = draw_at(95);
@@ -239,27 +263,31 @@ TEST_F(DrawTest, WaitsUntilAClockThatSteppedBackHasCaughtUp) {
     EXPECT_GT(draw_at(100).id, before);
 }
 
-TEST_F(DrawTest, MissesTheTimeThatItWaitedForAndTakesTheNext) {
+TEST_F(DrawTest, MissesTheTimeThatItWaitedForAndTakesTheNext)
+{
     hold(5, 100);
     use_up(100);
     EXPECT_EQ(draw_at(105).id, id(105, 5, 1));
 }
 
-TEST_F(DrawTest, WaitsJustAsLongAsItIsWillingTo) {
+TEST_F(DrawTest, WaitsJustAsLongAsItIsWillingTo)
+{
     hold(5, 0);
     draw_at(100);
     EXPECT_EQ(draw_at(100 - max_wait_).verdict, Verdict::Wait);
     EXPECT_EQ(draw_at(100 - max_wait_ - 1).verdict, Verdict::ClockBehind);
 }
 
-TEST_F(DrawTest, GoesOnAfterTheClockWasBehind) {
+TEST_F(DrawTest, GoesOnAfterTheClockWasBehind)
+{
     hold(5, 0);
     const std::int64_t before = draw_at(100).id;
     EXPECT_EQ(draw_at(50).verdict, Verdict::ClockBehind);
     EXPECT_GT(draw_at(100).id, before);
 }
 
-TEST_F(DrawTest, GivesUpATickThatItWaitedForWhenTheClockStepsBackFurther) {
+TEST_F(DrawTest, GivesUpATickThatItWaitedForWhenTheClockStepsBackFurther)
+{
     hold(5, 100);
     use_up(100);
     EXPECT_EQ(draw_at(50).verdict, Verdict::ClockBehind);
@@ -270,42 +298,46 @@ TEST_F(DrawTest, GivesUpATickThatItWaitedForWhenTheClockStepsBackFurther) {
  * Leases
  *----------------------------------------------------------------------*/
 
-TEST_F(DrawTest, NeedsALeaseWhenItHasNone) {
-    EXPECT_EQ(draw_at(100).verdict, Verdict::NeedLease);
-}
+TEST_F(DrawTest, NeedsALeaseWhenItHasNone) { EXPECT_EQ(draw_at(100).verdict, Verdict::NeedLease); }
 
-TEST_F(DrawTest, NeedsALeaseFromTheHorizonOn) {
+TEST_F(DrawTest, NeedsALeaseFromTheHorizonOn)
+{
     hold(5, 0, 200);
     EXPECT_EQ(draw_at(199).verdict, Verdict::Issued);
     EXPECT_EQ(draw_at(200).verdict, Verdict::NeedLease);
 }
 
-TEST_F(DrawTest, NeedsALeaseRatherThanATickAtTheHorizon) {
+TEST_F(DrawTest, NeedsALeaseRatherThanATickAtTheHorizon)
+{
     hold(5, 0, 200);
     EXPECT_EQ(use_up(199), kSequences);
     EXPECT_EQ(draw_at(199).verdict, Verdict::NeedLease);
 }
 
-TEST_F(DrawTest, GoesOnOnceTheHorizonIsExtended) {
+TEST_F(DrawTest, GoesOnOnceTheHorizonIsExtended)
+{
     Lease &lease = hold(5, 0, 200);
     draw_at(200);
     lease.extend(300, 250);
     EXPECT_EQ(draw_at(200).verdict, Verdict::Issued);
 }
 
-TEST_F(DrawTest, NeedsALeaseWhenItsOwnIsRetired) {
+TEST_F(DrawTest, NeedsALeaseWhenItsOwnIsRetired)
+{
     hold(5, 0).retire();
     EXPECT_EQ(draw_at(100).verdict, Verdict::NeedLease);
 }
 
-TEST_F(DrawRunTest, DropsARunOfALeaseThatIsRetired) {
+TEST_F(DrawRunTest, DropsARunOfALeaseThatIsRetired)
+{
     Lease &lease = hold(1, 100);
     draw_at(100, 8);
     lease.retire();
     EXPECT_EQ(draw_at(100).verdict, Verdict::NeedLease);
 }
 
-TEST_F(DrawRunTest, DropsARunWhenTheSameMachineIdWasClaimedAgain) {
+TEST_F(DrawRunTest, DropsARunWhenTheSameMachineIdWasClaimedAgain)
+{
     Lease &lease = hold(1, 100);
     draw_at(100, 8);
     lease.install(1, layout_.first_tick(100) + 100, kHorizon, kRenewAt);
@@ -314,7 +346,8 @@ TEST_F(DrawRunTest, DropsARunWhenTheSameMachineIdWasClaimedAgain) {
     EXPECT_EQ(draw_at(100).id, id(100, 1, 100));
 }
 
-TEST_F(DrawRunTest, TellsFromWhenRenewalIsDue) {
+TEST_F(DrawRunTest, TellsFromWhenRenewalIsDue)
+{
     hold(1, 0);
     EXPECT_FALSE(draw_at(kRenewAt - 1).renewal_is_due);
     EXPECT_TRUE(draw_at(kRenewAt).renewal_is_due);
@@ -326,7 +359,8 @@ TEST_F(DrawRunTest, TellsFromWhenRenewalIsDue) {
  * Several leases
  *----------------------------------------------------------------------*/
 
-TEST_F(DrawTest, UsesUpOneMachineIdAfterTheOtherInRisingOrder) {
+TEST_F(DrawTest, UsesUpOneMachineIdAfterTheOtherInRisingOrder)
+{
     hold(2, 100);
     hold(4, 100);
     hold(7, 100);
@@ -340,14 +374,16 @@ TEST_F(DrawTest, UsesUpOneMachineIdAfterTheOtherInRisingOrder) {
     EXPECT_EQ(waiting.until, 101);
 }
 
-TEST_F(DrawTest, ReturnsToTheLowestMachineIdInTheNextUnit) {
+TEST_F(DrawTest, ReturnsToTheLowestMachineIdInTheNextUnit)
+{
     hold(2, 100);
     hold(4, 100);
     use_up(100);
     EXPECT_EQ(layout_.decompose(draw_at(101).id).machine_id, 2);
 }
 
-TEST_F(DrawTest, WaitsRatherThanGoBackToALowerMachineIdInTheSameUnit) {
+TEST_F(DrawTest, WaitsRatherThanGoBackToALowerMachineIdInTheSameUnit)
+{
     hold(2, 100).retire();
     hold(4, 100);
     const std::int64_t before = draw_at(100).id;
@@ -360,32 +396,37 @@ TEST_F(DrawTest, WaitsRatherThanGoBackToALowerMachineIdInTheSameUnit) {
     EXPECT_GT(draw_at(101).id, before);
 }
 
-TEST_F(DrawTest, PrefersALeaseThatServesNowToOneInTheFuture) {
+TEST_F(DrawTest, PrefersALeaseThatServesNowToOneInTheFuture)
+{
     hold(2, 105);
     hold(4, 0);
     EXPECT_EQ(draw_at(100).id, id(100, 4, 0));
 }
 
-TEST_F(DrawTest, WaitsForTheLeaseThatServesSoonest) {
+TEST_F(DrawTest, WaitsForTheLeaseThatServesSoonest)
+{
     hold(2, 108);
     hold(4, 103);
     EXPECT_EQ(draw_at(100).until, 103);
 }
 
-TEST_F(DrawTest, ServesFromOneLeaseWhileAnotherIsAtItsHorizon) {
+TEST_F(DrawTest, ServesFromOneLeaseWhileAnotherIsAtItsHorizon)
+{
     hold(2, 0, 100);
     hold(4, 0);
     EXPECT_EQ(draw_at(100).id, id(100, 4, 0));
 }
 
-TEST_F(DrawTest, BeginsItsOrderAnewWhereTheLastIdIsTooFarInTheFuture) {
+TEST_F(DrawTest, BeginsItsOrderAnewWhereTheLastIdIsTooFarInTheFuture)
+{
     hold(5, 0);
     draw_at(1000);
     hold(2, 0);
     EXPECT_EQ(draw_at(500).id, id(500, 2, 0));
 }
 
-TEST_F(DrawTest, KeepsItsOrderWhereTheLastIdIsALittleInTheFuture) {
+TEST_F(DrawTest, KeepsItsOrderWhereTheLastIdIsALittleInTheFuture)
+{
     hold(5, 0);
     const std::int64_t before = draw_at(100).id;
     leases_[0].retire();
@@ -396,7 +437,8 @@ TEST_F(DrawTest, KeepsItsOrderWhereTheLastIdIsALittleInTheFuture) {
     EXPECT_GT(draw_at(101).id, before);
 }
 
-TEST_F(DrawTest, OwesItsOrderToNobodyAtTheBeginningOfASession) {
+TEST_F(DrawTest, OwesItsOrderToNobodyAtTheBeginningOfASession)
+{
     hold(5, 0);
     draw_at(100);
     leases_[0].retire();
@@ -410,13 +452,15 @@ TEST_F(DrawTest, OwesItsOrderToNobodyAtTheBeginningOfASession) {
  * The ends of time
  *----------------------------------------------------------------------*/
 
-TEST_F(DrawTest, SaysSoWhenTheClockIsBeforeTheEpoch) {
+TEST_F(DrawTest, SaysSoWhenTheClockIsBeforeTheEpoch)
+{
     hold(5, 0);
     EXPECT_EQ(draw_at(-1).verdict, Verdict::BeforeEpoch);
     EXPECT_EQ(draw_at(0).id, id(0, 5, 0));
 }
 
-TEST_F(DrawTest, ServesTheLastUnitOfTimeAndNoneAfterIt) {
+TEST_F(DrawTest, ServesTheLastUnitOfTimeAndNoneAfterIt)
+{
     const std::int64_t last = layout_.timestamp.max();
     hold(7, last, last + 1);
     EXPECT_EQ(use_up(last), kSequences);
@@ -429,7 +473,8 @@ TEST_F(DrawTest, ServesTheLastUnitOfTimeAndNoneAfterIt) {
  * Under a wild clock, and many threads
  *----------------------------------------------------------------------*/
 
-TEST_F(DrawTest, GivesIncreasingIdsOfTheVeryMomentHoweverTheClockWanders) {
+TEST_F(DrawTest, GivesIncreasingIdsOfTheVeryMomentHoweverTheClockWanders)
+{
     hold(1, 0, 1 << 20);
     hold(6, 0, 1 << 20);
     max_wait_ = 1000;
@@ -464,7 +509,8 @@ class Instance {
     static constexpr std::int64_t kGrant = 20; /* units */
     static constexpr std::int64_t kMaxWait = 5;
 
-    Instance() {
+    Instance()
+    {
         for (std::uint32_t i = 0; i < kLeases; i++) {
             leases_[i].clear();
             grant(i);
@@ -475,7 +521,8 @@ class Instance {
      * The keeper's rule: a machine ID that nobody holds, from its old horizon on.
      * Out of machine IDs whose time has come, the lease stays as it is.
      */
-    void grant(std::uint32_t index) {
+    void grant(std::uint32_t index)
+    {
         std::uint32_t machine = 0;
         for (std::uint32_t i = 0; i < kMachines; i++) {
             if (!is_held(i) && (is_held(machine) || horizons_[i] < horizons_[machine])) {
@@ -490,7 +537,8 @@ class Instance {
         leases_[index].install(machine, kSmall.first_tick(start), start + kGrant, start);
     }
 
-    void renew(std::uint32_t index) {
+    void renew(std::uint32_t index)
+    {
         Lease &lease = leases_[index];
         std::int64_t &horizon = horizons_[lease.machine_id.load()];
         horizon = std::max(horizon, now() + kGrant);
@@ -503,7 +551,8 @@ class Instance {
     void pass_time(std::int64_t seen) { clock_.compare_exchange_strong(seen, seen + 1); }
 
     /* What a session sees at the moment, by machine ID. */
-    std::vector<LeaseRef> refs() const {
+    std::vector<LeaseRef> refs() const
+    {
         std::vector<LeaseRef> found;
         for (std::uint32_t i = 0; i < kLeases; i++) {
             const std::uint64_t version = leases_[i].version.load(std::memory_order_acquire);
@@ -520,7 +569,8 @@ class Instance {
     Lease *leases() { return leases_.data(); }
 
   private:
-    bool is_held(std::uint32_t machine) const {
+    bool is_held(std::uint32_t machine) const
+    {
         return std::any_of(leases_.begin(), leases_.end(), [machine](const Lease &lease) {
             return lease.held() && lease.machine_id.load() == machine;
         });
@@ -532,7 +582,8 @@ class Instance {
 };
 
 /* One session's IDs, until it has drawn `count`. */
-std::vector<std::int64_t> run_session(Instance &instance, std::size_t count) {
+std::vector<std::int64_t> run_session(Instance &instance, std::size_t count)
+{
     std::vector<std::int64_t> ids;
     GeneratorState state;
     state.clear();
@@ -559,7 +610,8 @@ std::vector<std::int64_t> run_session(Instance &instance, std::size_t count) {
     return ids;
 }
 
-TEST(DrawUnderThreads, NeverGivesAnIdTwiceWhileLeasesComeAndGo) {
+TEST(DrawUnderThreads, NeverGivesAnIdTwiceWhileLeasesComeAndGo)
+{
     constexpr std::size_t kSessions = 8;
     constexpr std::size_t kIds = 10000;
     Instance instance;
