@@ -440,17 +440,22 @@ COMMENT ON FUNCTION @extschema@.snowflake_release_lease(text, int) IS
  */
 CREATE FUNCTION @extschema@.snowflake_lease_outlook(
     generator text, machine_ids int4multirange,
-    OUT layout text, OUT machine_id int,
-    OUT holder text, OUT free_at timestamptz)
+    OUT layout text, OUT machine_id int, OUT holder text,
+    OUT free_at timestamptz, OUT free_at_us bigint)
 RETURNS record
 LANGUAGE sql STABLE SECURITY DEFINER PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT l.layout, l.machine_id, l.holder,
-           greatest(l.expires_at, @extschema@.snowflake_id_time(l.horizon, l.layout))
-    FROM @extschema@.snowflake_lease l
-    WHERE l.generator = $1
-    ORDER BY l.machine_id <@ $2 DESC, 4, 2
+    SELECT s.layout, s.machine_id, s.holder, s.free_at,
+           CASE WHEN isfinite(s.free_at)
+                THEN (extract(epoch FROM s.free_at) * 1000000)::bigint END
+    FROM (SELECT l.layout, l.machine_id, l.holder,
+                 greatest(l.expires_at, @extschema@.snowflake_id_time(l.horizon, l.layout))
+                     AS free_at,
+                 l.machine_id <@ $2 AS allowed
+          FROM @extschema@.snowflake_lease l
+          WHERE l.generator = $1) AS s
+    ORDER BY s.allowed DESC, s.free_at, s.machine_id
     LIMIT 1;
 END;
 COMMENT ON FUNCTION @extschema@.snowflake_lease_outlook(text,
@@ -546,7 +551,8 @@ COMMENT ON FUNCTION @extschema@.snowflake_instance() IS
 
 CREATE VIEW @extschema@.snowflake_lease_status AS
     SELECT l.generator, l.machine_id, l.holder,
-           l.instance = i.instance AS mine,
+           l.instance IS NOT DISTINCT FROM i.instance
+               AND l.database IN (0, i.database) AS mine,
            l.expires_at <= i.now
                AND @extschema@.snowflake_id_time(l.horizon, l.layout)
                    <= i.now AS free,
@@ -554,6 +560,8 @@ CREATE VIEW @extschema@.snowflake_lease_status AS
            l.claimed_at, l.renewed_at, l.expires_at
     FROM @extschema@.snowflake_lease AS l,
          (SELECT @extschema@.snowflake_instance() AS instance,
+                 (SELECT d.oid FROM pg_database AS d WHERE d.datname = current_database())
+                     AS database,
                  clock_timestamp() AS now) AS i;
 COMMENT ON VIEW @extschema@.snowflake_lease_status IS
     'leases, readable: holder, horizon as a time, mine or not, free or not';

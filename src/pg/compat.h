@@ -16,6 +16,7 @@ extern "C" {
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "parser/parse_type.h"
 #include "pgstat.h"
 #include "storage/ipc.h"
 #include "storage/proc.h"
@@ -69,6 +70,19 @@ inline bool walk_expression(Node *node, bool (*walker)(Node *, void *), void *co
 #else
     return expression_tree_walker(node, reinterpret_cast<bool (*)()>(reinterpret_cast<void *>(walker)), context);
 #endif
+}
+
+/* A type's OID by its name as SQL writes it; InvalidOid if there is no such type. */
+inline Oid type_by_name(const char *name)
+{
+    Oid type = InvalidOid;
+    int32 modifier = -1;
+#if PG_VERSION_NUM >= 160000
+    parseTypeString(name, &type, &modifier, nullptr);
+#else
+    parseTypeString(name, &type, &modifier, true);
+#endif
+    return type;
 }
 
 } /* namespace snowflake */

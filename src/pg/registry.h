@@ -1,14 +1,17 @@
 /*
  * registry.h
- *     What a keeper asks of a registry: the SQL functions of the extension that
- *     claim, renew and release leases.
+ *     What a keeper asks of a registry: to claim, renew, resume and release
+ *     leases, by the SQL functions of the extension in the registry's database.
+ *
+ * There are two kinds, which differ in how they call a function: the registry in
+ * the database at hand (LocalRegistry, by SPI) and one that many servers share
+ * (RemoteRegistry, by libpq). Failures are reported by ereport, so a registry
+ * owns nothing that only a destructor would release.
  */
 #pragma once
 
 #include <cstdint>
 
-#include "core/layout.h"
-#include "core/machine_ids.h"
 #include "pg/shared_state.h"
 
 namespace snowflake {
@@ -29,38 +32,58 @@ struct ClaimReply {
 
 /* Why a claim found nothing. */
 struct Outlook {
-    bool known;           /* the registry has a lease of this generator at all */
-    char layout[128];     /* under which it knows the generator */
+    bool known;       /* the registry has a lease of this generator at all */
+    char layout[128]; /* under which it knows the generator */
     std::uint32_t machine_id;
     char holder[128];
-    std::int64_t free_at_us; /* wall clock of the registry; INT64_MAX: never */
+    std::int64_t free_at_us; /* Unix time by the registry's clock; INT64_MAX: never */
 };
 
-/*
- * A registry within an open transaction. Failures are reported by ereport;
- * implementations own nothing that a destructor would have to release.
- */
+/* A lease function; its arguments and columns go as text. */
+struct LeaseFunction {
+    static constexpr int kMostArguments = 10;
+    static constexpr int kMostColumns = 5;
+
+    const char *name;
+    int arguments;
+    const char *argument_types[kMostArguments];
+    int columns;
+};
+
+/* The functions that a registry must have. */
+extern const LeaseFunction kLeaseFunctions[];
+extern const int kLeaseFunctionCount;
+
+/* A lease function's one row; null pointers are nulls. */
+struct LeaseRow {
+    const char *values[LeaseFunction::kMostColumns];
+};
+
+/* SELECT * FROM schema.function(CAST($1 AS type), ...): no overload is a better match. */
+char *call_text(const LeaseFunction &function, const char *schema);
+
 class Registry {
   public:
-    virtual ClaimReply claim(const ClaimRequest &request) = 0;
+    ClaimReply claim(const ClaimRequest &request);
 
     /* Returns the durable horizon; a negative number if the lease is another's. */
-    virtual std::int64_t renew(const PoolKey &key, std::uint32_t machine_id,
-                               std::int64_t horizon) = 0;
+    std::int64_t renew(const PoolKey &key, std::uint32_t machine_id, std::int64_t horizon);
 
     /*
      * Makes the lease of a former run of this server that of this one. Returns
      * the durable horizon; a negative number if the row is not as it was saved.
      */
-    virtual std::int64_t resume(const PoolKey &key, const SavedLease &saved,
-                                std::int64_t horizon) = 0;
+    std::int64_t resume(const PoolKey &key, const SavedLease &saved, std::int64_t horizon);
 
-    virtual void release(const PoolKey &key, std::uint32_t machine_id) = 0;
+    void release(const PoolKey &key, std::uint32_t machine_id);
 
-    virtual Outlook outlook(const PoolKey &key) = 0;
+    Outlook outlook(const PoolKey &key);
 
   protected:
     ~Registry() = default;
+
+    /* Within an open transaction; the row is good until the next call. */
+    virtual LeaseRow call(const LeaseFunction &function, const char *const *arguments) = 0;
 };
 
 /* The registry of the database that this backend is connected to, by SPI. */
@@ -72,15 +95,11 @@ class LocalRegistry final : public Registry {
      */
     explicit LocalRegistry(Oid extension);
 
-    ClaimReply claim(const ClaimRequest &request) override;
-    std::int64_t renew(const PoolKey &key, std::uint32_t machine_id, std::int64_t horizon) override;
-    std::int64_t resume(const PoolKey &key, const SavedLease &saved,
-                        std::int64_t horizon) override;
-    void release(const PoolKey &key, std::uint32_t machine_id) override;
-    Outlook outlook(const PoolKey &key) override;
-
     /* Disconnects from SPI. */
     void close();
+
+  protected:
+    LeaseRow call(const LeaseFunction &function, const char *const *arguments) override;
 
   private:
     const char *schema_;

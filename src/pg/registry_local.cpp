@@ -11,15 +11,7 @@
  */
 #include "pg/registry.h"
 
-#include <cinttypes>
-#include <climits>
-#include <cstdio>
-#include <cstring>
-#include <unistd.h>
-
-#include "core/layout_spec.h"
-#include "pg/clock.h"
-#include "pg/settings.h"
+#include <cstdint>
 
 extern "C" {
 #include "access/genam.h"
@@ -28,9 +20,7 @@ extern "C" {
 #include "catalog/indexing.h"
 #include "catalog/pg_extension.h"
 #include "catalog/pg_proc.h"
-#include "commands/dbcommands.h"
 #include "executor/spi.h"
-#include "postmaster/postmaster.h"
 #include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
 #include "utils/regproc.h"
@@ -78,87 +68,26 @@ ExtensionRow read_extension(Oid extension)
 }
 
 /* The owner of a lease function that may be trusted. */
-Oid trusted_owner(Oid extension, Oid schema, const char *name, const Oid *types, int count)
+Oid trusted_owner(Oid extension, Oid schema, const LeaseFunction &function)
 {
-    oidvector *arguments = buildoidvector(types, count);
-    HeapTuple tuple =
-        SearchSysCache3(PROCNAMEARGSNSP, CStringGetDatum(name), PointerGetDatum(arguments),
-                        ObjectIdGetDatum(schema));
+    Oid types[LeaseFunction::kMostArguments];
+    for (int i = 0; i < function.arguments; i++) {
+        types[i] = type_by_name(psprintf("pg_catalog.%s", function.argument_types[i]));
+    }
+    oidvector *arguments = buildoidvector(types, function.arguments);
+    HeapTuple tuple = SearchSysCache3(PROCNAMEARGSNSP, CStringGetDatum(function.name),
+                                      PointerGetDatum(arguments), ObjectIdGetDatum(schema));
     if (!HeapTupleIsValid(tuple)) {
-        report_missing(name);
+        report_missing(function.name);
     }
     const auto *row = reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple));
-    const Oid function = row->oid;
+    const Oid oid = row->oid;
     const Oid owner = row->proowner;
     ReleaseSysCache(tuple);
-    if (getExtensionOfObject(ProcedureRelationId, function) != extension ||
-        !superuser_arg(owner)) {
-        report_missing(name);
+    if (getExtensionOfObject(ProcedureRelationId, oid) != extension || !superuser_arg(owner)) {
+        report_missing(function.name);
     }
     return owner;
-}
-
-constexpr Oid kClaimTypes[] = {TEXTOID, TEXTOID,     INT8OID, OIDOID,
-                               TEXTOID, INTERVALOID, INT8OID, INT8OID,
-                               INT4MULTIRANGEOID,   INT4ARRAYOID};
-constexpr Oid kRenewTypes[] = {TEXTOID, INT4OID, INT8OID, OIDOID, INTERVALOID, INT8OID};
-constexpr Oid kResumeTypes[] = {TEXTOID, INT4OID,     INT8OID, INT8OID, INT8OID,
-                                OIDOID,  INTERVALOID, INT8OID};
-constexpr Oid kReleaseTypes[] = {TEXTOID, INT4OID};
-constexpr Oid kOutlookTypes[] = {TEXTOID, INT4MULTIRANGEOID};
-
-Datum text_datum(const char *value) { return CStringGetTextDatum(value); }
-
-Datum generator_datum(const PoolKey &key) { return text_datum(NameStr(key.generator)); }
-
-Datum ttl_datum()
-{
-    auto *interval = static_cast<Interval *>(palloc0(sizeof(Interval)));
-    interval->time = static_cast<std::int64_t>(lease_ttl_ms) * 1000;
-    return IntervalPGetDatum(interval);
-}
-
-/* The machine IDs that this server may claim, as an int4multirange. */
-Datum machine_ids_datum(const Layout &layout)
-{
-    const MachineIdSet &set = machine_ids();
-    StringInfoData text;
-    initStringInfo(&text);
-    appendStringInfoChar(&text, '{');
-    if (set.all()) {
-        appendStringInfo(&text, "[0,%" PRId64 "]", layout.machine_id.max());
-    }
-    for (std::uint32_t i = 0; i < set.count; i++) {
-        appendStringInfo(&text, "%s[%u,%u]", i == 0 ? "" : ",", set.ranges[i].low,
-                         set.ranges[i].high);
-    }
-    appendStringInfoChar(&text, '}');
-    return OidInputFunctionCall(F_MULTIRANGE_IN, text.data, INT4MULTIRANGEOID, -1);
-}
-
-Datum avoid_datum(const ClaimRequest &request)
-{
-    auto *elements = static_cast<Datum *>(palloc(sizeof(Datum) * (request.avoid_count + 1)));
-    for (std::uint32_t i = 0; i < request.avoid_count; i++) {
-        elements[i] = Int32GetDatum(static_cast<std::int32_t>(request.avoid[i]));
-    }
-    return PointerGetDatum(construct_array(elements, static_cast<int>(request.avoid_count), INT4OID,
-                                           sizeof(int32), true, TYPALIGN_INT));
-}
-
-/* host:port/database, for people who look for the holder of a lease. */
-Datum holder_datum(const PoolKey &key)
-{
-    char host[64] = "?";
-    gethostname(host, sizeof(host) - 1);
-    const char *database = OidIsValid(key.database) ? get_database_name(key.database) : nullptr;
-    return text_datum(psprintf("%s:%d/%s", host, PostPortNumber, database == nullptr ? "" : database));
-}
-
-std::int64_t int8_of(int column, bool *null)
-{
-    return DatumGetInt64(
-        SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, column, null));
 }
 
 } /* namespace */
@@ -190,17 +119,11 @@ LocalRegistry::LocalRegistry(Oid extension)
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
                         errmsg("extension \"snowflake\" has been dropped")));
     }
-    const Oid owner = trusted_owner(extension, row.schema, "snowflake_claim_lease", kClaimTypes,
-                                    lengthof(kClaimTypes));
-    trusted_owner(extension, row.schema, "snowflake_renew_lease", kRenewTypes,
-                  lengthof(kRenewTypes));
-    trusted_owner(extension, row.schema, "snowflake_resume_lease", kResumeTypes,
-                  lengthof(kResumeTypes));
-    trusted_owner(extension, row.schema, "snowflake_release_lease", kReleaseTypes,
-                  lengthof(kReleaseTypes));
-    trusted_owner(extension, row.schema, "snowflake_lease_outlook", kOutlookTypes,
-                  lengthof(kOutlookTypes));
-    schema_ = quote_identifier(get_namespace_name(row.schema));
+    Oid owner = InvalidOid;
+    for (int i = 0; i < kLeaseFunctionCount; i++) {
+        owner = trusted_owner(extension, row.schema, kLeaseFunctions[i]);
+    }
+    schema_ = get_namespace_name(row.schema);
 
     /* A session that claims for itself has no rights on these; their owner has. */
     GetUserIdAndSecContext(&caller_, &caller_context_);
@@ -217,113 +140,24 @@ void LocalRegistry::close()
     SetUserIdAndSecContext(caller_, caller_context_);
 }
 
-namespace {
-
-/* Calls a lease function; its one row is in SPI_tuptable. */
-void call(const char *schema, const char *function, int count, const Oid *types, Datum *values)
+LeaseRow LocalRegistry::call(const LeaseFunction &function, const char *const *arguments)
 {
-    StringInfoData sql;
-    initStringInfo(&sql);
-    appendStringInfo(&sql, "SELECT * FROM %s.%s(", schema, function);
-    for (int i = 1; i <= count; i++) {
-        appendStringInfo(&sql, "%s$%d", i == 1 ? "" : ", ", i);
+    Oid types[LeaseFunction::kMostArguments];
+    Datum values[LeaseFunction::kMostArguments];
+    for (int i = 0; i < function.arguments; i++) {
+        types[i] = TEXTOID;
+        values[i] = CStringGetTextDatum(arguments[i]);
     }
-    appendStringInfoChar(&sql, ')');
-    const int result = SPI_execute_with_args(sql.data, count, const_cast<Oid *>(types), values,
-                                             nullptr, false, 0);
-    if (result != SPI_OK_SELECT || SPI_processed != 1) {
-        elog(ERROR, "%s returned no row: %s", function, SPI_result_code_string(result));
+    const int result = SPI_execute_with_args(call_text(function, schema_), function.arguments,
+                                             types, values, nullptr, false, 0);
+    if (result != SPI_OK_SELECT || SPI_processed > 1) {
+        elog(ERROR, "unexpected result of %s: %s", function.name, SPI_result_code_string(result));
     }
-}
-
-std::int64_t instance() { return static_cast<std::int64_t>(shared_state()->instance); }
-
-} /* namespace */
-
-ClaimReply LocalRegistry::claim(const ClaimRequest &request)
-{
-    const PoolKey &key = *request.key;
-    const SpecText layout = format_layout(key.layout);
-    Datum values[] = {generator_datum(key),
-                      text_datum(layout.c_str()),
-                      Int64GetDatum(instance()),
-                      ObjectIdGetDatum(key.database),
-                      holder_datum(key),
-                      ttl_datum(),
-                      Int64GetDatum(request.now),
-                      Int64GetDatum(request.horizon),
-                      machine_ids_datum(key.layout),
-                      avoid_datum(request)};
-    call(schema_, "snowflake_claim_lease", lengthof(values), kClaimTypes, values);
-    bool none = false;
-    const std::int32_t machine_id = DatumGetInt32(
-        SPI_getbinval(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, 1, &none));
-    const std::int64_t old_horizon = int8_of(2, &none);
-    if (none) {
-        return {};
+    LeaseRow row{};
+    for (int i = 0; i < function.columns && SPI_processed == 1; i++) {
+        row.values[i] = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, i + 1);
     }
-    return {true, static_cast<std::uint32_t>(machine_id), old_horizon};
-}
-
-std::int64_t LocalRegistry::renew(const PoolKey &key, std::uint32_t machine_id,
-                                  std::int64_t horizon)
-{
-    Datum values[] = {generator_datum(key),
-                      Int32GetDatum(static_cast<std::int32_t>(machine_id)),
-                      Int64GetDatum(instance()),
-                      ObjectIdGetDatum(key.database),
-                      ttl_datum(),
-                      Int64GetDatum(horizon)};
-    call(schema_, "snowflake_renew_lease", lengthof(values), kRenewTypes, values);
-    bool none = false;
-    const std::int64_t granted = int8_of(1, &none);
-    return none ? -1 : granted;
-}
-
-std::int64_t LocalRegistry::resume(const PoolKey &key, const SavedLease &saved,
-                                   std::int64_t horizon)
-{
-    Datum values[] = {generator_datum(key),
-                      Int32GetDatum(static_cast<std::int32_t>(saved.machine_id)),
-                      Int64GetDatum(static_cast<std::int64_t>(saved.instance)),
-                      Int64GetDatum(saved.horizon),
-                      Int64GetDatum(instance()),
-                      ObjectIdGetDatum(key.database),
-                      ttl_datum(),
-                      Int64GetDatum(horizon)};
-    call(schema_, "snowflake_resume_lease", lengthof(values), kResumeTypes, values);
-    bool none = false;
-    const std::int64_t granted = int8_of(1, &none);
-    return none ? -1 : granted;
-}
-
-void LocalRegistry::release(const PoolKey &key, std::uint32_t machine_id)
-{
-    Datum values[] = {generator_datum(key), Int32GetDatum(static_cast<std::int32_t>(machine_id))};
-    call(schema_, "snowflake_release_lease", lengthof(values), kReleaseTypes, values);
-}
-
-Outlook LocalRegistry::outlook(const PoolKey &key)
-{
-    Datum values[] = {generator_datum(key), machine_ids_datum(key.layout)};
-    call(schema_, "snowflake_lease_outlook", lengthof(values), kOutlookTypes, values);
-    Outlook outlook{};
-    bool none = false;
-    const HeapTuple row = SPI_tuptable->vals[0];
-    const TupleDesc columns = SPI_tuptable->tupdesc;
-    const Datum layout = SPI_getbinval(row, columns, 1, &none);
-    if (none) {
-        return outlook;
-    }
-    outlook.known = true;
-    strlcpy(outlook.layout, TextDatumGetCString(layout), sizeof(outlook.layout));
-    outlook.machine_id = static_cast<std::uint32_t>(
-        DatumGetInt32(SPI_getbinval(row, columns, 2, &none)));
-    strlcpy(outlook.holder, TextDatumGetCString(SPI_getbinval(row, columns, 3, &none)),
-            sizeof(outlook.holder));
-    const TimestampTz free_at = DatumGetTimestampTz(SPI_getbinval(row, columns, 4, &none));
-    outlook.free_at_us = TIMESTAMP_NOT_FINITE(free_at) ? INT64_MAX : unix_us(free_at);
-    return outlook;
+    return row;
 }
 
 } /* namespace snowflake */
