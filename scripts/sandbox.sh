@@ -9,13 +9,16 @@
 
 PG_CONFIG=${PG_CONFIG:-pg_config}
 
-# Runs a command as a user that PostgreSQL accepts, with none of the caller's
+# PostgreSQL refuses to run as root.
+server_user() { if [ "$(id -u)" = 0 ]; then echo postgres; else id -un; fi; }
+
+# Runs a command as the server's user, with none of the caller's
 # environment: a perl or python of the caller's own has misled servers before.
 as_server()
 {
     local -a as_user=()
     if [ "$(id -u)" = 0 ]; then
-        as_user=(runuser -u postgres --)
+        as_user=(runuser -u "$(server_user)" --)
     fi
     (
         cd "$SANDBOX"
@@ -48,7 +51,7 @@ make_sandbox()
 give_to_server()
 {
     if [ "$(id -u)" = 0 ]; then
-        chown -R postgres: "$@"
+        chown -R "$(server_user):" "$@"
     fi
 }
 
