@@ -12,6 +12,10 @@
 #include "pg/clock.h"
 #include "pg/settings.h"
 
+extern "C" {
+#include "utils/syscache.h"
+}
+
 namespace snowflake {
 namespace {
 
@@ -23,6 +27,33 @@ constexpr std::int64_t kDayMs = 86400000;
 constexpr std::int64_t kYearMs = 365 * kDayMs;
 
 std::int64_t id_time_now(const Layout &layout) { return layout.from_unix_ms(wall_clock_ms()); }
+
+/*
+ * Drops the pools of databases that are no longer there: nobody draws on their
+ * leases, so their machine IDs are free for others.
+ */
+void forget_dropped_databases()
+{
+    SharedState *state = shared_state();
+    const std::uint32_t used = state->pools_used.load(std::memory_order_relaxed);
+    for (std::uint32_t i = 0; i < used; i++) {
+        Pool &pool = state->pools[i];
+        lock_state(LW_SHARED);
+        const Oid database =
+            pool.in_use && pool.private_to == -1 ? pool.key.database : InvalidOid;
+        const std::uint64_t generation = pool.generation;
+        unlock_state();
+        if (!OidIsValid(database) ||
+            SearchSysCacheExists1(DATABASEOID, ObjectIdGetDatum(database))) {
+            continue;
+        }
+        lock_state(LW_EXCLUSIVE);
+        if (pool.in_use && pool.generation == generation) {
+            drop_pool(i);
+        }
+        unlock_state();
+    }
+}
 
 /* What the claim must not choose, and what it had better not. */
 struct Avoid {
@@ -90,8 +121,8 @@ bool claim_one(Registry *registry, ServiceWork *work, bool others_too, Avoid *av
         const ClaimRequest request{&work->key, work->now, work->horizon, avoid->ids, avoid->count};
         const ClaimReply reply = registry->claim(request);
         if (!reply.claimed) {
-            const Outlook outlook = registry->outlook(work->key);
-            const bool none_free = outlook.known && outlook.free_at_us > wall_clock_us();
+            const Outlook outlook = registry->outlook(work->key, work->now);
+            const bool none_free = outlook.known && outlook.free_in_us > 0;
             const bool refused =
                 outlook.known &&
                 std::strcmp(outlook.layout, format_layout(work->key.layout).c_str()) != 0;
@@ -113,6 +144,13 @@ bool claim_one(Registry *registry, ServiceWork *work, bool others_too, Avoid *av
     return false;
 }
 
+/* By this server's clock, when a machine ID is free; 0 if that is unknown. */
+std::int64_t time_when_free(const Outlook &outlook)
+{
+    return outlook.known && outlook.free_in_us != INT64_MAX ? wall_clock_us() + outlook.free_in_us
+                                                            : 0;
+}
+
 /* Says why no machine ID could be had, as an error of the service. */
 [[noreturn]] void report_none_free(const Outlook &outlook, const ServiceWork &work)
 {
@@ -125,9 +163,10 @@ bool claim_one(Registry *registry, ServiceWork *work, bool others_too, Avoid *av
                  errdetail("It is \"%s\" here and \"%s\" there.", layout.c_str(), outlook.layout),
                  errhint("Give the generator another name.")));
     }
-    const char *free_at = outlook.free_at_us == INT64_MAX || !outlook.known
+    const std::int64_t free_at_us = time_when_free(outlook);
+    const char *free_at = free_at_us == 0
                               ? "infinity"
-                              : pstrdup(timestamptz_to_str(timestamptz_of(outlook.free_at_us)));
+                              : pstrdup(timestamptz_to_str(timestamptz_of(free_at_us)));
     if (work.because_behind) {
         ereport(ERROR,
                 (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
@@ -218,6 +257,7 @@ bool claim(Registry *registry, ServiceWork *work)
     if (resume(registry, work)) {
         return true;
     }
+    forget_dropped_databases();
     auto *avoid = static_cast<Avoid *>(palloc(sizeof(Avoid)));
     /* A registry shared with other servers keeps the databases of this one apart by itself. */
     const bool claimed = (OidIsValid(work->key.database) && claim_one(registry, work, true, avoid)) ||
@@ -229,8 +269,8 @@ bool claim(Registry *registry, ServiceWork *work)
 void claim_or_report(Registry *registry, ServiceWork *work)
 {
     if (!claim(registry, work)) {
-        const Outlook outlook = registry->outlook(work->key);
-        work->failure.retry_at_us = outlook.known ? outlook.free_at_us : 0;
+        const Outlook outlook = registry->outlook(work->key, work->now);
+        work->failure.retry_at_us = time_when_free(outlook);
         report_none_free(outlook, *work);
     }
 }
