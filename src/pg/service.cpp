@@ -257,7 +257,9 @@ bool claim(Registry *registry, ServiceWork *work)
     if (resume(registry, work)) {
         return true;
     }
-    forget_dropped_databases();
+    if (OidIsValid(work->key.database)) {
+        forget_dropped_databases();
+    }
     auto *avoid = static_cast<Avoid *>(palloc(sizeof(Avoid)));
     /* A registry shared with other servers keeps the databases of this one apart by itself. */
     const bool claimed = (OidIsValid(work->key.database) && claim_one(registry, work, true, avoid)) ||
