@@ -14,7 +14,8 @@ ISOLATION_OPTS = --load-extension=snowflake
 
 EXTRA_CLEAN = build regression.diffs regression.out results output_iso log tmp_check
 
-PG_CPPFLAGS = -I$(srcdir)/src
+PG_CPPFLAGS = -I$(srcdir)/src -I$(libpq_srcdir)
+SHLIB_LINK_INTERNAL = $(libpq)
 # 15's headers use `register`, which C++17 no longer knows.
 PG_CXXFLAGS = -std=c++17 -Wextra -Wno-register -Wno-unused-parameter $(WERROR)
 

@@ -436,30 +436,35 @@ COMMENT ON FUNCTION @extschema@.snowflake_release_lease(text, int) IS
 
 /*
  * Why a claim found nothing: the layout under which the registry knows the
- * generator, and which of the machine IDs is free soonest.
+ * generator, and which of the machine IDs is free soonest, for a claimer whose
+ * clock shows id_time: its lease has to expire by the registry's clock, and its
+ * horizon to be passed by the claimer's.
  */
 CREATE FUNCTION @extschema@.snowflake_lease_outlook(
-    generator text, machine_ids int4multirange,
+    generator text, machine_ids int4multirange, id_time bigint,
     OUT layout text, OUT machine_id int, OUT holder text,
-    OUT free_at timestamptz, OUT free_at_us bigint)
+    OUT free_at timestamptz, OUT free_in_us bigint)
 RETURNS record
-LANGUAGE sql STABLE SECURITY DEFINER PARALLEL UNSAFE
+LANGUAGE sql VOLATILE SECURITY DEFINER PARALLEL UNSAFE
 SET search_path = pg_catalog, pg_temp
 BEGIN ATOMIC
-    SELECT s.layout, s.machine_id, s.holder, s.free_at,
-           CASE WHEN isfinite(s.free_at)
-                THEN (extract(epoch FROM s.free_at) * 1000000)::bigint END
-    FROM (SELECT l.layout, l.machine_id, l.holder,
-                 greatest(l.expires_at, @extschema@.snowflake_id_time(l.horizon, l.layout))
-                     AS free_at,
-                 l.machine_id <@ $2 AS allowed
-          FROM @extschema@.snowflake_lease l
-          WHERE l.generator = $1) AS s
-    ORDER BY s.allowed DESC, s.free_at, s.machine_id
+    SELECT w.layout, w.machine_id, w.holder,
+           CASE WHEN w.seconds < 1e10 THEN w.now + make_interval(secs => w.seconds::float8)
+                ELSE 'infinity' END,
+           CASE WHEN w.seconds < 1e10 THEN (w.seconds * 1000000)::bigint END
+    FROM (SELECT l.layout, l.machine_id, l.holder, c.now, l.machine_id <@ $2 AS allowed,
+                 greatest(extract(epoch FROM l.expires_at - c.now),
+                          CASE WHEN l.horizon > $3
+                               THEN extract(epoch FROM @extschema@.snowflake_id_time(l.horizon, l.layout))
+                                    - extract(epoch FROM @extschema@.snowflake_id_time($3, l.layout))
+                               ELSE 0 END) AS seconds
+          FROM @extschema@.snowflake_lease l,
+               (SELECT clock_timestamp() AS now) AS c
+          WHERE l.generator = $1) AS w
+    ORDER BY w.allowed DESC, w.seconds, w.machine_id
     LIMIT 1;
 END;
-COMMENT ON FUNCTION @extschema@.snowflake_lease_outlook(text,
-    int4multirange) IS
+COMMENT ON FUNCTION @extschema@.snowflake_lease_outlook(text, int4multirange, bigint) IS
     'which machine ID of a generator is free soonest, and its layout in the registry';
 
 REVOKE EXECUTE ON FUNCTION
@@ -470,7 +475,7 @@ REVOKE EXECUTE ON FUNCTION
         oid, interval, bigint),
     @extschema@.snowflake_resume_lease(text, int, bigint, bigint, bigint, oid, interval, bigint),
     @extschema@.snowflake_release_lease(text, int),
-    @extschema@.snowflake_lease_outlook(text, int4multirange)
+    @extschema@.snowflake_lease_outlook(text, int4multirange, bigint)
 FROM PUBLIC;
 
 
@@ -626,7 +631,8 @@ CREATE FUNCTION @extschema@.snowflake_stats(
     OUT clock_steps bigint, OUT largest_clock_step interval, OUT last_clock_step interval,
     OUT last_clock_step_at timestamptz,
     OUT claims bigint, OUT renewals bigint, OUT failures bigint, OUT switches bigint,
-    OUT lost bigint, OUT stats_reset timestamptz)
+    OUT lost bigint, OUT registry_skew interval, OUT registry_skew_at timestamptz,
+    OUT stats_reset timestamptz)
 RETURNS record
 LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'snowflake_stats';
@@ -664,6 +670,9 @@ COMMENT ON COLUMN @extschema@.snowflake_stats.switches IS
     'machine IDs claimed because the clock had stepped far back';
 COMMENT ON COLUMN @extschema@.snowflake_stats.lost IS
     'leases that ran out and that another server has now';
+COMMENT ON COLUMN @extschema@.snowflake_stats.registry_skew IS
+    'the shared registry''s clock less this server''s, as last measured';
+COMMENT ON COLUMN @extschema@.snowflake_stats.registry_skew_at IS 'when that was measured';
 COMMENT ON COLUMN @extschema@.snowflake_stats.stats_reset IS 'since when this counts';
 
 GRANT SELECT ON @extschema@.snowflake_generators, @extschema@.snowflake_stats TO PUBLIC;

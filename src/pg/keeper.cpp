@@ -3,7 +3,8 @@
  *     The keeper; see keeper.h.
  *
  * It lives for as long as there are unserved requests: connect, serve pool after
- * pool, each in one transaction, and exit. Between renewals nothing is connected
+ * pool, each in one transaction, and exit. To a registry that servers share it
+ * needs no database here, and makes one connection for all it serves. Between renewals nothing is connected
  * to a database for our sake, so databases can be dropped, renamed and copied.
  *
  * Every way it can end leaves the pool it was serving free for another keeper,
@@ -21,8 +22,11 @@
 #include <csignal>
 #include <cstring>
 
+#include "pg/clock.h"
 #include "pg/registry.h"
+#include "pg/registry_remote.h"
 #include "pg/service.h"
+#include "pg/settings.h"
 
 extern "C" {
 #include "tcop/tcopprot.h"
@@ -36,7 +40,8 @@ namespace {
 
 bool serving = false;
 ServiceWork work;
-Oid my_database = InvalidOid;
+Oid my_database = InvalidOid; /* whose registry; InvalidOid: the shared one */
+RemoteRegistry remote;
 
 Failure last_error;
 emit_log_hook_type previous_emit_log_hook = nullptr;
@@ -94,8 +99,26 @@ void pin_settings()
     }
 }
 
+void serve_remotely()
+{
+    if (!remote.connected()) {
+        remote.connect(registry_conninfo());
+        lock_state(LW_EXCLUSIVE);
+        shared_state()->skew_us = remote.skew_us();
+        shared_state()->skew_measured_at = timestamptz_of(wall_clock_us());
+        unlock_state();
+    }
+    remote.begin();
+    do_service(&remote, &work);
+    remote.commit();
+}
+
 void serve_in_transaction()
 {
+    if (!OidIsValid(my_database)) {
+        serve_remotely();
+        return;
+    }
     StartTransactionCommand();
     PushActiveSnapshot(GetTransactionSnapshot());
     LocalRegistry registry(work.key.extension);
@@ -123,7 +146,11 @@ void serve()
         const Failure failure = failure_of(error);
         EmitErrorReport();
         FlushErrorState();
-        AbortCurrentTransaction();
+        if (OidIsValid(my_database)) {
+            AbortCurrentTransaction();
+        } else {
+            remote.forget();
+        }
         abandon_service(&work, failure);
         serving = false;
     }
@@ -136,7 +163,10 @@ bool start_keeper(Oid database, BackgroundWorkerHandle **handle)
 {
     BackgroundWorker worker;
     std::memset(&worker, 0, sizeof(worker));
-    worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
+    worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
+    if (OidIsValid(database)) {
+        worker.bgw_flags |= BGWORKER_BACKEND_DATABASE_CONNECTION;
+    }
     worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
     worker.bgw_restart_time = BGW_NEVER_RESTART;
     strlcpy(worker.bgw_library_name, "snowflake", sizeof(worker.bgw_library_name));
@@ -164,11 +194,14 @@ void snowflake_keeper_main(Datum database)
     emit_log_hook = remember_error;
     before_shmem_exit(leave_no_request_behind, Datum{0});
 
-    BackgroundWorkerInitializeConnectionByOid(my_database, InvalidOid, 0);
-    pin_settings();
+    if (OidIsValid(my_database)) {
+        BackgroundWorkerInitializeConnectionByOid(my_database, InvalidOid, 0);
+        pin_settings();
+    }
     while ((serving = begin_next_service(my_database, &work))) {
         CHECK_FOR_INTERRUPTS();
         serve();
     }
+    remote.forget();
     proc_exit(0);
 }

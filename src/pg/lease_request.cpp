@@ -261,8 +261,10 @@ void wait_for_keeper(Session *session, std::int64_t deadline_us)
 /* True where no keeper can see the registry, or there is no postmaster to start one. */
 bool must_claim_itself(const Session &session)
 {
-    return !IsUnderPostmaster || extension_is_new(session.key.extension) ||
-           generator_is_new(session);
+    if (registry_is_shared()) {
+        return false;
+    }
+    return !IsUnderPostmaster || extension_is_new(session.extension) || generator_is_new(session);
 }
 
 void claim_in_own_transaction(Session *session)

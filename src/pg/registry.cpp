@@ -39,7 +39,7 @@ const LeaseFunction kLeaseFunctions[] = {
      {"text", "int4", "int8", "int8", "int8", "oid", "interval", "int8"},
      1},
     {"snowflake_release_lease", 2, {"text", "int4"}, 1},
-    {"snowflake_lease_outlook", 2, {"text", "int4multirange"}, 5},
+    {"snowflake_lease_outlook", 3, {"text", "int4multirange", "int8"}, 5},
 };
 const int kLeaseFunctionCount = lengthof(kLeaseFunctions);
 
@@ -162,9 +162,10 @@ void Registry::release(const PoolKey &key, std::uint32_t machine_id)
     call(kLeaseFunctions[kRelease], arguments);
 }
 
-Outlook Registry::outlook(const PoolKey &key)
+Outlook Registry::outlook(const PoolKey &key, std::int64_t now)
 {
-    const char *const arguments[] = {NameStr(key.generator), machine_ids_multirange(key.layout)};
+    const char *const arguments[] = {NameStr(key.generator), machine_ids_multirange(key.layout),
+                                     number_text(now)};
     const LeaseRow row = call(kLeaseFunctions[kOutlook], arguments);
     Outlook outlook{};
     if (row.values[0] == nullptr) {
@@ -174,7 +175,7 @@ Outlook Registry::outlook(const PoolKey &key)
     strlcpy(outlook.layout, row.values[0], sizeof(outlook.layout));
     outlook.machine_id = static_cast<std::uint32_t>(number_or(row.values[1], 0));
     strlcpy(outlook.holder, row.values[2], sizeof(outlook.holder));
-    outlook.free_at_us = number_or(row.values[4], INT64_MAX);
+    outlook.free_in_us = number_or(row.values[4], INT64_MAX);
     return outlook;
 }
 

@@ -36,7 +36,7 @@ struct Outlook {
     char layout[128]; /* under which it knows the generator */
     std::uint32_t machine_id;
     char holder[128];
-    std::int64_t free_at_us; /* Unix time by the registry's clock; INT64_MAX: never */
+    std::int64_t free_in_us; /* at most 0: free already; INT64_MAX: never */
 };
 
 /* A lease function; its arguments and columns go as text. */
@@ -77,7 +77,8 @@ class Registry {
 
     void release(const PoolKey &key, std::uint32_t machine_id);
 
-    Outlook outlook(const PoolKey &key);
+    /* In: the claimer's clock (ID time). */
+    Outlook outlook(const PoolKey &key, std::int64_t now);
 
   protected:
     ~Registry() = default;

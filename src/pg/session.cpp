@@ -50,11 +50,8 @@ void on_function_change(Datum arg, int cache, uint32 hash)
 /* A generator may have been dropped, or its making rolled back. */
 void on_relation_change(Datum arg, Oid relation)
 {
-    if (relation != InvalidOid && relation != watched_table) {
-        return;
-    }
-    for (Session *session = sessions; session != nullptr; session = session->next) {
-        session->resolved = false;
+    if (relation == InvalidOid || relation == watched_table) {
+        forget_generators();
     }
 }
 
@@ -122,7 +119,7 @@ void unpark(const ParkedState &parked, GeneratorState *state)
 Session *find_session(Oid extension, std::string_view name)
 {
     for (Session *session = sessions; session != nullptr; session = session->next) {
-        if (session->resolved && session->key.extension == extension &&
+        if (session->resolved && session->extension == extension &&
             name == NameStr(session->key.generator)) {
             return session;
         }
@@ -130,16 +127,16 @@ Session *find_session(Oid extension, std::string_view name)
     return nullptr;
 }
 
-Session *find_or_make_session(const PoolKey &key)
+Session *find_or_make_session(Oid extension, const PoolKey &key)
 {
     for (Session *session = sessions; session != nullptr; session = session->next) {
-        if (session->key.extension == key.extension && session->key.layout == key.layout &&
-            std::strcmp(NameStr(session->key.generator), NameStr(key.generator)) == 0) {
+        if (session->extension == extension && same_key(session->key, key)) {
             return session;
         }
     }
     auto *session =
         static_cast<Session *>(MemoryContextAllocZero(TopMemoryContext, sizeof(Session)));
+    session->extension = extension;
     session->key = key;
     session->pool = kNone;
     session->parked.last_id = -1;
@@ -163,12 +160,13 @@ Session *resolve(Oid extension, std::string_view name)
                                pnstrdup(name.data(), name.size())),
                         errhint("Make it with snowflake_create_generator().")));
     }
+    /* With a shared registry a lease belongs to the server, and all its databases draw from it. */
     PoolKey key{};
-    key.database = MyDatabaseId;
-    key.extension = extension;
+    key.database = registry_is_shared() ? InvalidOid : MyDatabaseId;
+    key.extension = registry_is_shared() ? InvalidOid : extension;
     key.layout = row.layout;
     std::memcpy(NameStr(key.generator), name.data(), name.size());
-    Session *session = find_or_make_session(key);
+    Session *session = find_or_make_session(extension, key);
     session->resolved = true;
     session->generator_is_new = row.is_new;
     return session;
@@ -232,7 +230,7 @@ Session *session_of_call(FunctionCallInfo fcinfo, int argno)
 bool generator_is_new(const Session &session)
 {
     return session.generator_is_new &&
-           find_generator(session.key.extension, NameStr(session.key.generator)).is_new;
+           find_generator(session.extension, NameStr(session.key.generator)).is_new;
 }
 
 void activate(Session *session)
@@ -268,6 +266,14 @@ void refresh_leases(Session *session)
     }
     unlock_state();
     show_pool(session->pool);
+}
+
+void forget_generators()
+{
+    for (Session *session = sessions; session != nullptr; session = session->next) {
+        session->resolved = false;
+    }
+    last_function = InvalidOid;
 }
 
 void forget_current_values()

@@ -26,7 +26,8 @@ struct ParkedState {
 };
 
 struct Session {
-    PoolKey key;
+    Oid extension; /* whose function was called */
+    PoolKey key;   /* where its leases are */
     bool resolved;       /* the generator is known to exist */
     bool generator_is_new; /* made by the transaction that was under way then */
     std::uint32_t pool;
@@ -60,6 +61,9 @@ extern BackendActivity *my_activity;
 
 /* Brings the session's copy of the pool's leases up to date. */
 void refresh_leases(Session *session);
+
+/* Makes calls look their generators up again. */
+void forget_generators();
 
 /* DISCARD ALL and DISCARD SEQUENCES: no session has a current value any longer. */
 void forget_current_values();

@@ -12,6 +12,8 @@
 #include <cstring>
 
 #include "pg/compat.h"
+#include "pg/registry_remote.h"
+#include "pg/session.h"
 
 extern "C" {
 #include "utils/guc.h"
@@ -57,6 +59,22 @@ void assign_machine_ids(const char *value, void *extra)
     times_assigned++;
 }
 
+char *registry_setting = nullptr;
+
+bool check_registry(char **value, void **extra, GucSource source)
+{
+    char *problem = conninfo_problem(*value);
+    if (problem == nullptr) {
+        return true;
+    }
+    GUC_check_errdetail("It is no connection string: %s", problem);
+    free(problem);
+    return false;
+}
+
+/* Which registry a generator has its leases from is part of what sessions know of it. */
+void assign_registry(const char *value, void *extra) { forget_generators(); }
+
 std::int64_t in_units(const Layout &layout, int ms)
 {
     const std::int64_t unit = unit_ms(layout.unit);
@@ -66,6 +84,10 @@ std::int64_t in_units(const Layout &layout, int ms)
 } /* namespace */
 
 const MachineIdSet &machine_ids() { return *allowed_machine_ids; }
+
+const char *registry_conninfo() { return registry_setting == nullptr ? "" : registry_setting; }
+
+bool registry_is_shared() { return registry_conninfo()[0] != '\0'; }
 
 std::uint32_t machine_ids_version() { return times_assigned; }
 
@@ -104,6 +126,12 @@ void define_settings()
         "More than one lets a server draw more IDs in a millisecond than one sequence holds. "
         "Never more than an eighth of a generator's machine IDs are held.",
         &max_machine_ids, 4, 1, 16, PGC_SIGHUP, 0, nullptr, nullptr, nullptr);
+    DefineCustomStringVariable(
+        "snowflake.registry", "Connection string of the database that holds the leases.",
+        "Servers that name the same registry draw from one pool of machine IDs. Empty: each "
+        "database of this server is its own registry.",
+        &registry_setting, "", PGC_SIGHUP, GUC_SUPERUSER_ONLY, check_registry, assign_registry,
+        nullptr);
     MarkGUCPrefixReserved("snowflake");
 }
 

@@ -18,6 +18,10 @@ extern int max_machine_ids;
 /* The parsed snowflake.machine_ids. */
 const MachineIdSet &machine_ids();
 
+/* The shared registry's conninfo; empty: each database is its own. */
+const char *registry_conninfo();
+bool registry_is_shared();
+
 /* Changes whenever snowflake.machine_ids does. */
 std::uint32_t machine_ids_version();
 

@@ -135,12 +135,6 @@ bool is_visible(const Pool &pool)
     return pool.private_to == -1 || pool.private_to == leader_proc_number();
 }
 
-bool same_key(const PoolKey &a, const PoolKey &b)
-{
-    return a.database == b.database && a.extension == b.extension && a.layout == b.layout &&
-           std::strcmp(NameStr(a.generator), NameStr(b.generator)) == 0;
-}
-
 /* A place for a new pool: an empty one, else that of the pool unused for longest. */
 std::uint32_t place_for_pool(SharedState *state)
 {
@@ -164,6 +158,12 @@ std::uint32_t place_for_pool(SharedState *state)
 }
 
 } /* namespace */
+
+bool same_key(const PoolKey &a, const PoolKey &b)
+{
+    return a.database == b.database && a.extension == b.extension && a.layout == b.layout &&
+           std::strcmp(NameStr(a.generator), NameStr(b.generator)) == 0;
+}
 
 GeneratorState *SharedState::generator_state(std::uint32_t backend) noexcept
 {

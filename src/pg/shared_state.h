@@ -58,6 +58,8 @@ struct PoolKey {
     NameData generator;
 };
 
+bool same_key(const PoolKey &a, const PoolKey &b);
+
 enum class Service : std::uint8_t {
     Idle,
     Launching, /* a keeper has been asked for */
@@ -162,6 +164,8 @@ struct SharedState {
     LeaseCounts counts;       /* of all pools, dropped ones too */
     Totals subtracted;        /* what the totals were when they were last reset */
     TimestampTz reset_at;     /* or when this memory was made */
+    std::int64_t skew_us;     /* the shared registry's clock less this server's */
+    TimestampTz skew_measured_at; /* 0: never */
     /* GeneratorState[backends] and BackendActivity[backends] follow */
 
     GeneratorState *generator_state(std::uint32_t backend) noexcept;

@@ -196,9 +196,11 @@ SNOWFLAKE_FUNCTION(snowflake_stats)
     lock_state(LW_SHARED);
     const Totals past = shared_state()->subtracted;
     const TimestampTz reset_at = shared_state()->reset_at;
+    const std::int64_t skew_us = shared_state()->skew_us;
+    const TimestampTz skew_at = shared_state()->skew_measured_at;
     unlock_state();
-    Datum values[17];
-    bool nulls[17] = {};
+    Datum values[19];
+    bool nulls[19] = {};
     int column = 0;
     values[column++] = int64_datum(now.issued - past.issued);
     for (int cause = 0; cause < kWaitCauses; cause++) {
@@ -215,6 +217,9 @@ SNOWFLAKE_FUNCTION(snowflake_stats)
     values[column++] = int64_datum(now.leases.failures - past.leases.failures);
     values[column++] = int64_datum(now.leases.switches - past.leases.switches);
     values[column++] = int64_datum(now.leases.lost - past.leases.lost);
+    nulls[column] = nulls[column + 1] = skew_at == 0;
+    values[column++] = interval_datum(static_cast<std::uint64_t>(skew_us));
+    values[column++] = TimestampTzGetDatum(skew_at);
     values[column++] = TimestampTzGetDatum(reset_at);
     Assert(column == lengthof(values));
     return row_datum(fcinfo, values, nulls);
