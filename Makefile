@@ -24,7 +24,7 @@ export PG_CONFIG
 
 # These install what they need, PostgreSQL included, so they must not need PGXS.
 SELF_SUFFICIENT = help setup check check-unit check-tsan check-asan check-regress \
-	check-isolation check-tap lint format demo demo-stop
+	check-isolation check-tap simulate check-mutants lint format demo demo-stop
 
 GOALS = $(or $(MAKECMDGOALS),all)
 
@@ -62,6 +62,9 @@ help:
 	@echo 'make check-regress    regression tests, without and with preloading'
 	@echo 'make check-isolation  isolation tests'
 	@echo 'make check-tap        tests with whole servers              [T=t/010_x.pl] [KEEP=1]'
+	@echo 'make simulate         many servers in one process, while everything goes wrong'
+	@echo '                                                    [EVENTS=n] [SEEDS=n] [SEED=x to replay]'
+	@echo 'make check-mutants    see that the simulation finds the faults planted in it'
 	@echo 'make lint             formatting and static analysis'
 	@echo 'make format           format the C++ sources'
 	@echo 'make setup            install what all of these need, from Debian packages'
@@ -74,6 +77,11 @@ check:
 
 check-unit check-tsan check-asan check-regress check-isolation check-tap: check-%:
 	@scripts/check $*
+
+# The simulation of the core: deterministic, without a server.
+simulate check-mutants:
+	@scripts/setup build
+	@$(MAKE) --silent --no-print-directory -f test/simulate/Makefile $@
 
 lint format:
 	@scripts/lint $@

@@ -23,14 +23,18 @@ struct Terms {
 };
 
 /*
- * The exclusive horizon of a lease that is claimed or renewed now: a ttl away,
- * but never past the layout's last time.
+ * The exclusive horizon of a lease that is claimed or renewed now: a ttl away, and
+ * past every time that a word in reach can stand at, or a short ttl would leave
+ * sessions that wait in turn at a horizon that no renewal raises. But never past
+ * the layout's last time.
  */
 constexpr std::int64_t granted_horizon(const Layout &layout, const Terms &terms,
                                        std::int64_t now) noexcept
 {
     const std::int64_t end = layout.timestamp.max() + 1;
-    return now < end - terms.ttl ? now + terms.ttl : end;
+    const std::int64_t reach = terms.max_wait + 1;
+    const std::int64_t length = terms.ttl > reach ? terms.ttl : reach;
+    return now < end - length ? now + length : end;
 }
 
 /* When a lease granted now asks for renewal: past a third of it. */
