@@ -22,7 +22,7 @@ namespace snowflake {
 
 namespace {
 
-enum Which { kClaim, kRenew, kResume, kRelease, kOutlook };
+enum Which { kClaim, kRenew, kResume, kOutlook };
 
 } /* namespace */
 
@@ -38,7 +38,6 @@ const LeaseFunction kLeaseFunctions[] = {
      8,
      {"text", "int4", "int8", "int8", "int8", "oid", "interval", "int8"},
      1},
-    {"snowflake_release_lease", 2, {"text", "int4"}, 1},
     {"snowflake_lease_outlook", 3, {"text", "int4multirange", "int8"}, 5},
 };
 const int kLeaseFunctionCount = lengthof(kLeaseFunctions);
@@ -154,12 +153,6 @@ std::int64_t Registry::resume(const PoolKey &key, const SavedLease &saved, std::
                                      ttl_text(),
                                      number_text(horizon)};
     return number_or(call(kLeaseFunctions[kResume], arguments).values[0], -1);
-}
-
-void Registry::release(const PoolKey &key, std::uint32_t machine_id)
-{
-    const char *const arguments[] = {NameStr(key.generator), number_text(machine_id)};
-    call(kLeaseFunctions[kRelease], arguments);
 }
 
 Outlook Registry::outlook(const PoolKey &key, std::int64_t now)

@@ -1,7 +1,7 @@
 /*
  * registry.h
- *     What a keeper asks of a registry: to claim, renew, resume and release
- *     leases, by the SQL functions of the extension in the registry's database.
+ *     What a keeper asks of a registry: to claim, renew and resume leases, by the
+ *     SQL functions of the extension in the registry's database.
  *
  * There are two kinds, which differ in how they call a function: the registry in
  * the database at hand (LocalRegistry, by SPI) and one that many servers share
@@ -74,8 +74,6 @@ class Registry {
      * the durable horizon; a negative number if the row is not as it was saved.
      */
     std::int64_t resume(const PoolKey &key, const SavedLease &saved, std::int64_t horizon);
-
-    void release(const PoolKey &key, std::uint32_t machine_id);
 
     /* In: the claimer's clock (ID time). */
     Outlook outlook(const PoolKey &key, std::int64_t now);

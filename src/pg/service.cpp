@@ -138,7 +138,6 @@ bool claim_one(Registry *registry, ServiceWork *work, bool others_too, Avoid *av
                 first_tick_of_claim(work->key.layout, reply.old_horizon, work->now);
             return true;
         }
-        registry->release(work->key, reply.machine_id);
         collect_avoided(*work, others_too, avoid);
     }
     return false;
@@ -414,9 +413,6 @@ void do_service(Registry *registry, ServiceWork *work)
     for (std::uint32_t i = 0; i < work->count; i++) {
         ServicedLease &serviced = work->leases[i];
         serviced.care = care_for(layout, work->terms, holdings, work->count, i, work->now);
-        if (serviced.care == Care::LetLapse && !holdings[i].allowed) {
-            registry->release(work->key, serviced.ref.machine_id);
-        }
         if (serviced.care != Care::Renew) {
             continue;
         }
