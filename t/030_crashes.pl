@@ -37,7 +37,8 @@ sub start_writers
 		my $file = $server->basedir . '/ids_' . ++$files;
 		my $psql = IPC::Run::start(
 			[ 'psql', '-XAtq', '-d', $server->connstr('postgres'), '-f', $script ],
-			'<', \undef, '>', $file, '2>', "$file.messages");
+			'<', \undef, '>', $file, '2>', "$file.messages",
+			IPC::Run::timeout($PostgreSQL::Test::Utils::timeout_default));
 		push @started, { psql => $psql, file => $file };
 	}
 	foreach my $writer (@started)
