@@ -30,7 +30,8 @@ struct CivilTime {
 };
 
 constexpr std::int64_t kMsPerSecond = 1000;
-constexpr std::int64_t kMsPerDay = 86400 * kMsPerSecond;
+constexpr std::int64_t kMsPerMinute = 60 * kMsPerSecond;
+constexpr std::int64_t kMsPerDay = 24 * 60 * kMsPerMinute;
 
 /* Rounds towards minus infinity, so that times before the epoch keep their order. */
 constexpr std::int64_t floor_div(std::int64_t value, std::int64_t by) noexcept

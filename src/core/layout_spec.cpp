@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "core/ascii.h"
 #include "core/civil_time.h"
 
 namespace snowflake {
@@ -15,16 +16,6 @@ namespace {
 constexpr int kMaxBits = 63;    /* an ID is a bigint that is not negative */
 constexpr int kMaxIntBits = 31; /* machine ID and sequence are SQL integers */
 constexpr int kMaxOffsetHours = 15;
-
-constexpr bool is_space(char c) noexcept
-{
-    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
-}
-
-constexpr bool is_digit(char c) noexcept
-{
-    return c >= '0' && c <= '9';
-}
 
 constexpr bool starts_with(std::string_view text, std::string_view prefix) noexcept
 {
@@ -120,7 +111,7 @@ constexpr ParsedEpoch parse_epoch(std::string_view text) noexcept
     if (!scanner.ok() || !scanner.at_end() || time.day > days_in_month(time.year, time.month)) {
         return {0, false};
     }
-    return {unix_ms_of(time) - offset_minutes * 60 * kMsPerSecond, true};
+    return {unix_ms_of(time) - offset_minutes * kMsPerMinute, true};
 }
 
 /* The years that a spec can say, so that format_layout can write every epoch. */
@@ -147,7 +138,7 @@ struct Complaint {
     std::string_view where{};
 };
 
-/* One item of fields=: a letter and a width. */
+/* The width of a field, as format_layout would write it. */
 constexpr bool parse_width(std::string_view digits, int &width) noexcept
 {
     if (digits.empty() || digits.size() > 2 || (digits.size() == 2 && digits.front() == '0')) {
@@ -410,10 +401,7 @@ const char *explain(SpecProblem problem) noexcept
     return "";
 }
 
-ParsedSpec parse_layout(std::string_view spec) noexcept
-{
-    return parse(spec);
-}
+ParsedSpec parse_layout(std::string_view spec) noexcept { return parse(spec); }
 
 SpecText format_layout(const Layout &layout) noexcept
 {
@@ -471,10 +459,7 @@ SpecText format_layout(const Layout &layout) noexcept
     return text;
 }
 
-PresetList presets() noexcept
-{
-    return {kPresets, sizeof(kPresets) / sizeof(kPresets[0])};
-}
+PresetList presets() noexcept { return {kPresets, sizeof(kPresets) / sizeof(kPresets[0])}; }
 
 const Preset *find_preset(std::string_view name) noexcept
 {

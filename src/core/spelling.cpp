@@ -6,6 +6,8 @@
 
 #include <algorithm>
 
+#include "core/ascii.h"
+
 namespace snowflake {
 namespace {
 
@@ -13,11 +15,6 @@ constexpr std::string_view kDigits =
     "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 
 static_assert(kDigits.size() == static_cast<std::size_t>(Radix::Base62), "a digit for each value");
-
-constexpr bool is_digit(char c) noexcept
-{
-    return c >= '0' && c <= '9';
-}
 
 /* Digits only, as the callers make sure, and few enough not to overflow. */
 std::int64_t number(std::string_view digits) noexcept

@@ -200,25 +200,13 @@ SNOWFLAKE_FUNCTION(snowflake_from_friendly)
 }
 
 /* snowflake_to_base62(id bigint) */
-SNOWFLAKE_FUNCTION(snowflake_to_base62)
-{
-    return to_radix(fcinfo, Radix::Base62);
-}
+SNOWFLAKE_FUNCTION(snowflake_to_base62) { return to_radix(fcinfo, Radix::Base62); }
 
 /* snowflake_from_base62(base62 text) */
-SNOWFLAKE_FUNCTION(snowflake_from_base62)
-{
-    return from_radix(fcinfo, Radix::Base62);
-}
+SNOWFLAKE_FUNCTION(snowflake_from_base62) { return from_radix(fcinfo, Radix::Base62); }
 
 /* snowflake_to_base36(id bigint) */
-SNOWFLAKE_FUNCTION(snowflake_to_base36)
-{
-    return to_radix(fcinfo, Radix::Base36);
-}
+SNOWFLAKE_FUNCTION(snowflake_to_base36) { return to_radix(fcinfo, Radix::Base36); }
 
 /* snowflake_from_base36(base36 text) */
-SNOWFLAKE_FUNCTION(snowflake_from_base36)
-{
-    return from_radix(fcinfo, Radix::Base36);
-}
+SNOWFLAKE_FUNCTION(snowflake_from_base36) { return from_radix(fcinfo, Radix::Base36); }

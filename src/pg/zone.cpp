@@ -11,7 +11,7 @@ namespace snowflake {
 namespace {
 
 /* Local time is never further from UTC than this: the rules of POSIX allow a day. */
-constexpr pg_time_t kMaxOffset = 24 * 3600;
+constexpr pg_time_t kMaxOffset = SECS_PER_DAY;
 
 pg_tz *zone_from_text(std::string_view name)
 {
@@ -46,10 +46,7 @@ pg_tz *zone_argument(FunctionCallInfo fcinfo, int argno)
     return cache.zone;
 }
 
-const char *zone_label(pg_tz *zone)
-{
-    return zone == nullptr ? "UTC" : pg_get_timezone_name(zone);
-}
+const char *zone_label(pg_tz *zone) { return zone == nullptr ? "UTC" : pg_get_timezone_name(zone); }
 
 CivilTime local_time(int64 unix_ms, pg_tz *zone)
 {

@@ -67,7 +67,8 @@ class Random {
   private:
     static std::uint64_t chosen_seed()
     {
-        const char *given = std::getenv("SNOWFLAKE_SEED");
+        /* nobody changes the environment meanwhile */
+        const char *given = std::getenv("SNOWFLAKE_SEED");  // NOLINT(concurrency-mt-unsafe)
         return given != nullptr ? std::strtoull(given, nullptr, 10) : std::random_device{}();
     }
 

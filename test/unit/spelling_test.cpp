@@ -107,10 +107,7 @@ TEST(RadixTest, WhatIsNotAnIdIsRefused)
     EXPECT_EQ(parse_radix("12-4", Radix::Base62).position, 2u);
 }
 
-Layout layout_of(Unit unit)
-{
-    return make_layout(0, unit, 41, 10, 12);
-}
+Layout layout_of(Unit unit) { return make_layout(0, unit, 41, 10, 12); }
 
 std::string friendly(const Friendly &value, Unit unit)
 {
