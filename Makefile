@@ -24,7 +24,8 @@ export PG_CONFIG
 
 # These install what they need, PostgreSQL included, so they must not need PGXS.
 SELF_SUFFICIENT = help setup check check-unit check-tsan check-asan check-regress \
-	check-isolation check-tap simulate check-mutants lint format demo demo-stop
+	check-isolation check-tap check-fuzz simulate check-mutants \
+	lint format demo demo-stop
 
 GOALS = $(or $(MAKECMDGOALS),all)
 
@@ -65,12 +66,13 @@ help:
 	@echo 'make simulate         many servers in one process, while everything goes wrong'
 	@echo '                                                    [EVENTS=n] [SEEDS=n] [SEED=x to replay]'
 	@echo 'make check-mutants    see that the simulation finds the faults planted in it'
+	@echo 'make check-fuzz       fuzz what reads text                  [FUZZ_SECONDS=60, of each]'
 	@echo 'make lint             formatting and static analysis'
 	@echo 'make format           format the C++ sources'
 	@echo 'make setup            install what all of these need, from Debian packages'
 
 setup:
-	@scripts/setup build test demo lint
+	@scripts/setup build test fuzz demo lint
 
 check:
 	@scripts/check
@@ -82,6 +84,10 @@ check-unit check-tsan check-asan check-regress check-isolation check-tap: check-
 simulate check-mutants:
 	@scripts/setup build
 	@$(MAKE) --silent --no-print-directory -f test/simulate/Makefile $@
+
+check-fuzz:
+	@scripts/setup build fuzz
+	@test/fuzz/run.sh $(or $(FUZZ_SECONDS),60)
 
 lint format:
 	@scripts/lint $@

@@ -12,8 +12,8 @@ PG_CONFIG=${PG_CONFIG:-pg_config}
 # PostgreSQL refuses to run as root.
 server_user() { if [ "$(id -u)" = 0 ]; then echo postgres; else id -un; fi; }
 
-# Runs a command as the server's user, with none of the caller's
-# environment: a perl or python of the caller's own has misled servers before.
+# Runs a command as the server's user, with none of the caller's environment: a perl
+# or python of the caller's own has misled servers before.
 as_server()
 {
     local -a as_user=()
@@ -21,7 +21,7 @@ as_server()
         as_user=(runuser -u "$(server_user)" --)
     fi
     (
-        cd "$SANDBOX"
+        cd "$SANDBOX" || exit
         exec "${as_user[@]}" env -i HOME="$SANDBOX" LANG=C.UTF-8 TZ=UTC \
             PATH="$SANDBOX_BIN:/usr/bin:/bin:/usr/sbin:/sbin" "$@"
     )

@@ -440,6 +440,7 @@ TEST(LeaseUnderSignals, NeverGivesATickOfOneLeaseToTheHolderOfAnother)
     EXPECT_EQ(succession.count_wrong_takes(stop), 0u);
     keeper.join();
     sigaction(SIGUSR1, &before, nullptr);
+    interrupted = nullptr;
 }
 
 } /* namespace */
