@@ -1,0 +1,387 @@
+# What roles without rights can do, and what they can not: neither they nor the
+# database's owner get code of theirs run by the keeper, which is a superuser.
+use strict;
+use warnings FATAL => 'all';
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use SnowflakeTest;
+use Test::More;
+
+my $server = new_server('main', extension => 0, conf => <<'CONF');
+max_worker_processes = 1
+max_logical_replication_workers = 0
+max_parallel_workers_per_gather = 1
+snowflake.lease_ttl = 1s
+CONF
+$server->safe_psql('postgres', 'CREATE ROLE owner LOGIN; CREATE ROLE visitor LOGIN');
+
+# Rows and messages of statements, run by a role.
+sub run_as
+{
+	my ($role, $database, $sql) = @_;
+	local $ENV{PGUSER} = $role;
+	# the owner's settings for the database are for the keeper to cope with, not for the test
+	local $ENV{PGOPTIONS} = '-c statement_timeout=0 -c client_min_messages=warning';
+	$server->psql($database, $sql, stdout => \my $rows, stderr => \my $messages);
+	return wantarray ? ($rows, $messages) : $rows;
+}
+
+sub session_as
+{
+	my ($role, $database) = @_;
+	local $ENV{PGUSER} = $role;
+	return $server->session($database);
+}
+
+# A database of the owner's with a canary: a function that says in the server's log
+# on whose behalf it runs.
+sub new_database
+{
+	my ($name) = @_;
+	$server->safe_psql('postgres', "CREATE DATABASE $name OWNER owner");
+	my (undef, $messages) = run_as('owner', $name, <<'SQL');
+CREATE SCHEMA evil;
+GRANT USAGE ON SCHEMA evil TO PUBLIC;
+CREATE FUNCTION evil.canary(place text) RETURNS void LANGUAGE plpgsql
+    AS $$ BEGIN RAISE LOG 'canary: % runs as %', place, current_user; END $$;
+SQL
+	die $messages if $messages ne '';
+	return $name;
+}
+
+# SQL that makes, in a schema, what could be taken for something that the lease
+# functions use: operators and functions that match their arguments better than
+# PostgreSQL's own, or as well. Each tells the canary.
+sub fake_builtins
+{
+	my ($schema) = @_;
+	return <<'SQL' =~ s/SCHEMA/$schema/gr;
+DO $do$
+DECLARE
+    each record;
+BEGIN
+    FOR each IN
+        SELECT * FROM (VALUES
+            ('<@', 'int', 'int4multirange', 'bool', 'true'),
+            ('=', 'int', 'int', 'bool', 'a OPERATOR(pg_catalog.=) b'),
+            ('=', 'bigint', 'bigint', 'bool', 'a OPERATOR(pg_catalog.=) b'),
+            ('=', 'text', 'text', 'bool', 'a OPERATOR(pg_catalog.=) b'),
+            ('<>', 'int', 'int', 'bool', 'a OPERATOR(pg_catalog.<>) b'),
+            ('<>', 'text', 'text', 'bool', 'a OPERATOR(pg_catalog.<>) b'),
+            ('<=', 'bigint', 'bigint', 'bool', 'a OPERATOR(pg_catalog.<=) b'),
+            ('<=', 'timestamptz', 'timestamptz', 'bool', 'a OPERATOR(pg_catalog.<=) b'),
+            ('+', 'timestamptz', 'interval', 'timestamptz', 'a OPERATOR(pg_catalog.+) b')
+        ) AS v (name, a, b, result, value)
+    LOOP
+        EXECUTE format(
+            'CREATE FUNCTION SCHEMA.%I(a %s, b %s) RETURNS %s LANGUAGE plpgsql
+             AS $$ BEGIN PERFORM evil.canary(%L); RETURN %s; END $$',
+            'fake ' || each.name, each.a, each.b, each.result, each.name, each.value);
+        EXECUTE format('CREATE OPERATOR SCHEMA.%s (LEFTARG = %s, RIGHTARG = %s, FUNCTION = SCHEMA.%I)',
+                       each.name, each.a, each.b, 'fake ' || each.name);
+    END LOOP;
+    FOR each IN
+        SELECT * FROM (VALUES
+            ('upper(a int4multirange) RETURNS int', 'RETURN pg_catalog.upper(a)'),
+            ('lower(a int4range) RETURNS int', 'RETURN pg_catalog.lower(a)'),
+            ('unnest(a int4multirange) RETURNS SETOF int4range',
+             'RETURN QUERY SELECT pg_catalog.unnest(a)'),
+            ('unnest(a int[]) RETURNS SETOF int', 'RETURN QUERY SELECT pg_catalog.unnest(a)'),
+            ('random() RETURNS float8', 'RETURN pg_catalog.random()'),
+            ('clock_timestamp() RETURNS timestamptz', 'RETURN pg_catalog.clock_timestamp()')
+        ) AS v (signature, body)
+    LOOP
+        EXECUTE format('CREATE FUNCTION SCHEMA.%s LANGUAGE plpgsql
+                        AS $$ BEGIN PERFORM evil.canary(%L); %s; END $$',
+                       each.signature, each.signature, each.body);
+    END LOOP;
+END $do$;
+SQL
+}
+
+# The same for the members of the extension: functions of the same names and arguments,
+# and a table with a trigger.
+sub fake_members
+{
+	my ($schema) = @_;
+	return ($server->safe_psql('shop', <<'SQL') . "\n" . <<'SQL') =~ s/SCHEMA/$schema/gr;
+SELECT format('CREATE FUNCTION SCHEMA.%I(%s) RETURNS %s LANGUAGE plpgsql
+                   AS $$ BEGIN PERFORM evil.canary(%L); %s; END $$;',
+              proname, pg_get_function_arguments(p.oid), pg_get_function_result(p.oid), proname,
+              CASE WHEN proretset OR proargmodes IS NOT NULL OR prorettype = 'void'::regtype
+                   THEN 'RETURN' ELSE 'RETURN NULL' END)
+FROM pg_proc AS p
+JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
+JOIN pg_extension AS e ON e.oid = d.refobjid
+WHERE e.extname = 'snowflake'
+SQL
+CREATE TABLE SCHEMA.snowflake_lease (generator text, machine_id int, layout text, horizon bigint,
+    instance bigint, database oid, holder text, claimed_at timestamptz, renewed_at timestamptz,
+    expires_at timestamptz, PRIMARY KEY (generator, machine_id));
+CREATE FUNCTION SCHEMA.on_change() RETURNS trigger
+    LANGUAGE plpgsql AS $$ BEGIN PERFORM evil.canary('trigger'); RETURN NEW; END $$;
+CREATE TRIGGER canary BEFORE INSERT OR UPDATE ON SCHEMA.snowflake_lease
+    FOR EACH ROW EXECUTE FUNCTION SCHEMA.on_change();
+SQL
+}
+
+# Draws until the keeper has claimed and then renewed a lease; returns the IDs. In: the
+# schema that the extension is in.
+sub keep_a_lease
+{
+	my ($database, $schema) = @_;
+	my $session = session_as('visitor', $database);
+	my $renewals = "SELECT count(*) FROM $schema.snowflake_lease
+	                WHERE instance = $schema.snowflake_instance() AND renewed_at > claimed_at";
+	my @ids;
+	wait_until("a lease in $database to be renewed", 30,
+		sub {
+			my ($id, $message) = $session->query("SELECT $schema.snowflake_nextval()");
+			die $message if $message ne '';
+			push @ids, $id;
+			return $session->query($renewals) > 0;
+		});
+	$session->quit;
+	return @ids;
+}
+
+# What the canary has said since a position of the log.
+sub runs_as_superuser
+{
+	my ($position) = @_;
+	return join "\n", grep { /LOG:  canary: .* runs as (?!owner|visitor)/ } split /\n/,
+	  $server->log_since($position);
+}
+
+#----------------------------------------------------------------------
+# A role without rights
+#----------------------------------------------------------------------
+
+new_database('shop');
+my (undef, $message) = run_as('owner', 'shop', 'CREATE EXTENSION snowflake');
+is($message, '', 'a database owner who is no superuser makes the extension');
+
+my $canary = $server->log_position;
+$server->safe_psql('shop', q{SELECT evil.canary('control')});
+like(runs_as_superuser($canary), qr/canary: control runs as/, 'the canary sings for a superuser');
+
+my @ids = keep_a_lease('shop', 'public');
+ok(@ids > 1 && is_increasing(@ids), 'a role without rights draws IDs');
+like(scalar run_as('visitor', 'shop', 'SELECT machine_id, mine FROM snowflake_lease_status'),
+	qr/^\d+\|t$/, 'and sees the leases');
+is(run_as('visitor', 'shop', 'SELECT count(last_id) FROM snowflake_backends
+	WHERE pid <> pg_backend_pid()'), 0, q{but not others' IDs});
+
+my @lease_functions = split /\n/, $server->safe_psql('shop', <<'SQL');
+SELECT format('SELECT %s(%s)', proname,
+              (SELECT string_agg(format('%L::%s', CASE WHEN typcategory IN ('A', 'R') THEN '{}'
+                                                       ELSE '0' END, t.oid::regtype), ', ' ORDER BY n)
+               FROM unnest(proargtypes) WITH ORDINALITY AS a (type, n) JOIN pg_type AS t ON t.oid = a.type))
+FROM pg_proc WHERE prosecdef AND proname LIKE 'snowflake%\_lease%'
+SQL
+cmp_ok(scalar @lease_functions, '>=', 4, 'there are functions that write leases');
+my @forbidden = (
+	@lease_functions,
+	'INSERT INTO snowflake_lease SELECT * FROM snowflake_lease',
+	'UPDATE snowflake_lease SET horizon = 0',
+	'DELETE FROM snowflake_lease',
+	'TRUNCATE snowflake_lease',
+	'LOCK snowflake_lease',
+	'SELECT * FROM snowflake_lease FOR UPDATE',
+	'ALTER TABLE snowflake_lease DISABLE TRIGGER ALL',
+	'ALTER TABLE snowflake_lease DROP CONSTRAINT snowflake_lease_pkey',
+	'ALTER TABLE snowflake_lease OWNER TO CURRENT_USER',
+	'DROP TABLE snowflake_lease',
+	'CREATE TRIGGER t BEFORE UPDATE ON snowflake_lease EXECUTE FUNCTION evil.on_change()',
+	'CREATE RULE r AS ON UPDATE TO snowflake_lease DO INSTEAD SELECT evil.canary(\'rule\')',
+	'CREATE POLICY p ON snowflake_lease USING (evil.canary(\'policy\') IS NULL)',
+	'CREATE INDEX ON snowflake_lease ((evil.canary(holder)))',
+	'CREATE TABLE evil.child () INHERITS (snowflake_lease)',
+	'CREATE TABLE evil.reference (g text, m int, FOREIGN KEY (g, m) REFERENCES snowflake_lease'
+	  . ' ON UPDATE CASCADE)',
+	'GRANT UPDATE ON snowflake_lease TO CURRENT_USER',
+	'ALTER FUNCTION snowflake_release_lease(text, int) RESET ALL',
+	'ALTER FUNCTION snowflake_release_lease(text, int) OWNER TO CURRENT_USER',
+	'ALTER FUNCTION snowflake_release_lease(text, int) RENAME TO gone',
+	'CREATE OR REPLACE FUNCTION snowflake_release_lease(generator text, machine_id int)'
+	  . ' RETURNS bool LANGUAGE sql AS \'SELECT true\'',
+	'DROP FUNCTION snowflake_release_lease(text, int)',
+	'ALTER EXTENSION snowflake DROP FUNCTION snowflake_release_lease(text, int)',
+	'ALTER EXTENSION snowflake DROP TABLE snowflake_lease',
+	'CREATE EVENT TRIGGER t ON ddl_command_end EXECUTE FUNCTION evil.on_event()');
+run_as('owner', 'shop', <<'SQL');
+CREATE FUNCTION evil.on_change() RETURNS trigger LANGUAGE plpgsql
+    AS $$ BEGIN PERFORM evil.canary('trigger'); RETURN NEW; END $$;
+CREATE FUNCTION evil.on_event() RETURNS event_trigger LANGUAGE plpgsql
+    AS $$ BEGIN PERFORM evil.canary('event trigger'); END $$;
+GRANT CREATE ON SCHEMA evil, public TO visitor;
+SQL
+foreach my $role ('visitor', 'owner')
+{
+	my $session = session_as($role, 'shop');
+	foreach my $sql (@forbidden)
+	{
+		(undef, $message) = $session->query("BEGIN; $sql");
+		$session->query('ROLLBACK');
+		like($message,
+			qr/permission denied|must be owner|must be superuser|no privileges were granted|extension snowflake requires it/,
+			"the $role can not: " . substr($sql, 0, 60));
+	}
+	$session->quit;
+}
+is($server->safe_psql('shop', "SELECT count(*) FROM pg_depend
+		WHERE refclassid = 'pg_extension'::regclass AND deptype = 'e'
+		  AND refobjid = (SELECT oid FROM pg_extension WHERE extname = 'snowflake')
+		  AND objid = 'snowflake_lease'::regclass"),
+	1, 'the table is as it was');
+
+#----------------------------------------------------------------------
+# An owner who prepares the ground before CREATE EXTENSION
+#----------------------------------------------------------------------
+
+$canary = $server->log_position;
+new_database('prepared');
+(undef, $message) = run_as('owner', 'prepared', fake_builtins('public') . <<'SQL');
+ALTER DATABASE prepared SET search_path = public, pg_catalog;
+SQL
+is($message, '', 'there are operators and functions that match better');
+(undef, $message) = run_as('owner', 'prepared', 'CREATE EXTENSION snowflake');
+is($message, '', 'and the extension is made beside them');
+@ids = keep_a_lease('prepared', 'public');
+is(duplicates_of(@ids), 0, 'it draws distinct IDs');
+is(runs_as_superuser($canary), '', 'none of them was used with the rights of a superuser');
+
+# What the extension would make itself must not be there before.
+my $fakes = fake_members('public');
+foreach my $kind ('FUNCTION', 'TABLE')
+{
+	my $database = new_database(lc "fake_$kind");
+	my ($fake) = $fakes =~ /^(CREATE $kind .*?(?:END \$\$|\)\));)$/ms;
+	(undef, $message) = run_as('owner', $database, $fake);
+	is($message, '', "there is a fake of a \L$kind\E of the extension");
+	(undef, $message) = run_as('owner', $database, 'CREATE EXTENSION snowflake');
+	like($message, qr/already exists/, 'the extension is not made around it');
+}
+
+#----------------------------------------------------------------------
+# An owner who gives settings to everyone who connects
+#----------------------------------------------------------------------
+
+$canary = $server->log_position;
+new_database('settings');
+(undef, $message) = run_as('owner', 'settings', 'CREATE EXTENSION snowflake;'
+	  . fake_builtins('evil') . fake_members('evil') . <<'SQL');
+ALTER DATABASE settings SET search_path = evil, public, pg_catalog;
+ALTER DATABASE settings SET default_transaction_read_only = on;
+ALTER DATABASE settings SET default_transaction_isolation = serializable;
+ALTER DATABASE settings SET default_transaction_deferrable = on;
+ALTER DATABASE settings SET lock_timeout = 1;
+ALTER DATABASE settings SET statement_timeout = 1;
+ALTER DATABASE settings SET idle_in_transaction_session_timeout = 1;
+ALTER DATABASE settings SET row_security = off;
+ALTER DATABASE settings SET role = owner;
+ALTER DATABASE settings SET synchronous_commit = off;
+ALTER DATABASE settings SET force_parallel_mode = on;
+ALTER DATABASE settings SET jit_above_cost = 0;
+ALTER DATABASE settings SET transform_null_equals = on;
+ALTER DATABASE settings SET quote_all_identifiers = on;
+ALTER DATABASE settings SET DateStyle = 'SQL, DMY';
+ALTER DATABASE settings SET IntervalStyle = sql_standard;
+ALTER DATABASE settings SET TimeZone = 'Asia/Kathmandu';
+SQL
+is($message, '', 'the owner gives settings to all connections');
+{
+	local $ENV{PGOPTIONS} = '-c statement_timeout=0 -c role=none -c force_parallel_mode=off';
+	@ids = keep_a_lease('settings', 'public');
+}
+is(duplicates_of(@ids), 0, 'leases are claimed and renewed all the same');
+(undef, $message) = run_as('owner', 'settings', <<'SQL');
+SET default_transaction_read_only = off;
+SET role = none;
+SELECT public.snowflake_create_generator('mine', 'twitter');
+CREATE FUNCTION evil.is_fine(bigint) RETURNS bool LANGUAGE plpgsql
+    AS $$ BEGIN PERFORM evil.canary('check'); RETURN true; END $$;
+CREATE DOMAIN evil.id AS bigint DEFAULT public.snowflake_nextval('mine') CHECK (evil.is_fine(VALUE));
+CREATE TABLE evil.t (id evil.id, n int DEFAULT 1);
+INSERT INTO evil.t (n) VALUES (1), (2);
+DROP TABLE evil.t;
+DROP DOMAIN evil.id;
+SELECT public.snowflake_drop_generator('mine');
+SQL
+is($message, '', 'the owner makes, uses and drops a generator');
+is(runs_as_superuser($canary), '', 'with nothing of the owner\'s');
+
+#----------------------------------------------------------------------
+# An owner who puts other objects in the place of the extension's
+#----------------------------------------------------------------------
+
+$canary = $server->log_position;
+new_database('renamed');
+(undef, $message) = run_as('owner', 'renamed', <<'SQL' . fake_members('app') . fake_builtins('app'));
+CREATE SCHEMA app;
+CREATE EXTENSION snowflake SCHEMA app;
+ALTER SCHEMA app RENAME TO "it's app";
+GRANT USAGE ON SCHEMA "it's app" TO PUBLIC;
+CREATE SCHEMA app;
+ALTER DATABASE renamed SET search_path = app, "it's app", pg_catalog;
+SQL
+is($message, '', 'a schema with fakes takes the name of that of the extension');
+@ids = keep_a_lease('renamed', q("it's app"));
+is(duplicates_of(@ids), 0, 'the extension goes on in its own');
+is($server->safe_psql('renamed', 'SELECT count(*) FROM app.snowflake_lease'),
+	0, 'and writes nothing to the fake');
+is(runs_as_superuser($canary), '', 'nor does it call one');
+
+# A keeper that was asked for by the extension, and begins when there are fakes in its place.
+$canary = $server->log_position;
+new_database('replaced');
+run_as('owner', 'replaced', 'CREATE EXTENSION snowflake');
+my $occupant = $server->session;
+$occupant->send('SET force_parallel_mode = on; SELECT pg_sleep(600)');
+$server->poll_query_until('postgres', "SELECT EXISTS (SELECT 1 FROM pg_stat_activity
+	WHERE backend_type = 'parallel worker' AND wait_event = 'PgSleep')")
+  or die 'no parallel worker has started';
+my $waiting = session_as('visitor', 'replaced');
+$waiting->send("SET snowflake.acquire_timeout = '60s'; SELECT snowflake_nextval()");
+$server->poll_query_until('postgres', "SELECT wait_event_type = 'Extension'
+	FROM pg_stat_activity WHERE pid = " . $waiting->pid) or die 'the session does not wait';
+(undef, $message) = run_as('owner', 'replaced', <<'SQL'
+DROP EXTENSION snowflake;
+ALTER DATABASE replaced SET search_path = public, pg_catalog;
+SQL
+	. fake_members('public') . fake_builtins('public'));
+is($message, '', 'the extension is dropped, and there are fakes in its place');
+$server->safe_psql('postgres', 'SELECT pg_cancel_backend(' . $occupant->pid . ')');
+$occupant->result;
+(undef, $message) = $waiting->result;
+like($message, qr/could not get a lease.*has been dropped/s, 'a keeper finds it gone');
+is(runs_as_superuser($canary), '', 'and calls none of the fakes');
+$_->quit foreach $waiting, $occupant;
+
+# A session that claims in its own transaction does so with a superuser's rights, among
+# the temporary objects and the settings of its user.
+$canary = $server->log_position;
+new_database('one_transaction');
+my ($rows, $messages) = run_as('owner', 'one_transaction', <<'SQL'
+ALTER DATABASE one_transaction SET search_path = public, pg_catalog;
+SET search_path = pg_temp, evil, public, pg_catalog;
+SQL
+	. fake_builtins('public') . fake_builtins('evil') . fake_members('evil')
+	. fake_members('pg_temp') . <<'SQL');
+BEGIN;
+CREATE EXTENSION snowflake SCHEMA public;
+SELECT public.snowflake_nextval() > 0;
+SELECT current_user, session_user;
+SHOW search_path;
+SELECT count(*) FROM public.snowflake_lease;
+COMMIT;
+SELECT public.snowflake_nextval() > 0;
+SQL
+is($messages, '', 'a session claims in its own transaction');
+is($rows, "t\nowner|owner\npg_temp, evil, public, pg_catalog\n1\nt",
+	'and is its user again, with the same settings');
+is(runs_as_superuser($canary), '', 'with nothing of its user\'s');
+
+$server->stop;
+done_testing();
