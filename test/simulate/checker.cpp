@@ -101,6 +101,14 @@ void Checker::committed(const Change &change)
             }
             break;
         }
+        case Action::Resume:
+            expect(machine.holder == change.resumed.instance &&
+                       machine.floor == change.resumed.horizon,
+                   "a lease is resumed only if it is as it was left", change.machine_id,
+                   machine.floor);
+            machine.spans.push_back(
+                {change.instance, layout_.tick_time(change.resumed.next_tick), after.horizon});
+            break;
         case Action::Release:
             break;
     }

@@ -117,6 +117,7 @@ void World::keeper_looks(Server *server, std::uint64_t keeper)
             work.avoid.push_back(record.machine_id);
         }
     }
+    work.saved.swap(memory.saved);
     for (const Serviced &serviced : work.leases) {
         Lease &lease = memory.leases[serviced.ref.index];
         if (planted_ == Fault::PublishBeforeCommit && serviced.care == Care::Renew) {
@@ -133,13 +134,14 @@ void World::keeper_looks(Server *server, std::uint64_t keeper)
 
 void World::send(Server *server, const Work &work, std::uint64_t keeper)
 {
+    const Memory &memory = *server->memory;
     if (happens(Strike::KeeperDies, 10)) {
         note("keeper dies before it asks", server->number);
         tally_.keepers_died++;
         return abandon(server, 0);
     }
     const auto index = static_cast<std::uint32_t>(messages_.size());
-    messages_.push_back({server->number, server->incarnation, keeper, work});
+    messages_.push_back({server->number, server->incarnation, memory.instance, keeper, work});
     note("keeper asks", server->number, work.now, static_cast<std::int64_t>(work.leases.size()));
     if (happens(Strike::MessageTwice, 8)) {
         schedule(message_delay_us(), Kind::RegistryReceives, kNone, index);
@@ -182,18 +184,57 @@ void World::registry_receives(std::uint32_t index)
     schedule(message_delay_us(), Kind::KeeperReceives, message.server, index, message.incarnation);
 }
 
+/* Goes on with a lease of the server's last run. */
+bool World::resume(const Server &server, std::uint64_t instance, Work *work)
+{
+    while (!work->saved.empty()) {
+        const SavedLease saved = work->saved.back();
+        work->saved.pop_back();
+        Holding holding{};
+        holding.word = saved.next_tick;
+        if (!server.allowed.contains(saved.machine_id) ||
+            !in_reach(setting_.layout, setting_.terms, holding, work->now)) {
+            continue;
+        }
+        const std::optional<std::int64_t> granted =
+            registry_.resume(saved, instance, setting_.ttl_us, work->horizon);
+        if (granted) {
+            work->claimed = true;
+            work->machine_id = saved.machine_id;
+            work->first_tick = saved.next_tick;
+            work->horizon = *granted;
+            tally_.resumed++;
+            return true;
+        }
+    }
+    return false;
+}
+
+bool World::claim(const Server &server, std::uint64_t instance, Work *work)
+{
+    const std::optional<ClaimReply> reply =
+        registry_.claim({instance, server.number, setting_.ttl_us, work->now, work->horizon,
+                         work->wall_us, &server.allowed, work->avoid},
+                        &random_);
+    if (!reply) {
+        return false;
+    }
+    work->claimed = true;
+    work->machine_id = reply->machine_id;
+    work->first_tick = planted_ == Fault::StartBelowHorizon
+                           ? setting_.layout.first_tick(work->now)
+                           : first_tick_of_claim(setting_.layout, reply->old_horizon, work->now);
+    tally_.claims++;
+    return true;
+}
+
 /* A keeper's transaction, and its commit. */
 void World::execute(Message *message)
 {
     const Layout &layout = setting_.layout;
     Work &work = message->work;
     const Server &server = servers_[message->server];
-    const std::uint64_t instance = message->incarnation == server.incarnation && server.up()
-                                       ? server.memory->instance
-                                       : kNobody;
-    if (instance == kNobody) {
-        return; /* its server is gone, and the connection with it */
-    }
+    const std::uint64_t instance = message->instance; /* which may be gone */
     registry_.begin(now_us_, registry_clock_us());
     std::vector<Holding> holdings;
     for (Serviced &serviced : work.leases) {
@@ -216,16 +257,7 @@ void World::execute(Message *message)
     });
     if (must || (work.wants_more && in_use < most_machine_ids(layout, setting_.max_machine_ids))) {
         work.horizon = granted_horizon(layout, setting_.terms, work.now);
-        const std::optional<ClaimReply> reply =
-            registry_.claim({instance, message->server, setting_.ttl_us, work.now, work.horizon,
-                             work.wall_us, &server.allowed, work.avoid},
-                            &random_);
-        work.claimed = reply.has_value();
-        if (reply) {
-            work.machine_id = reply->machine_id;
-            work.old_horizon = reply->old_horizon;
-            tally_.claims++;
-        } else if (must) {
+        if (!resume(server, instance, &work) && !claim(server, instance, &work) && must) {
             const std::optional<std::int64_t> at_us = registry_.free_at_us(server.allowed);
             work.none_free = true;
             work.retry_in_us =
@@ -233,9 +265,10 @@ void World::execute(Message *message)
         }
     }
     for (const Change &change : registry_.commit()) {
-        note(change.action == Action::Claim   ? "registry: claimed"
-             : change.action == Action::Renew ? "registry: renewed"
-                                              : "registry: released",
+        note(change.action == Action::Claim    ? "registry: claimed"
+             : change.action == Action::Renew  ? "registry: renewed"
+             : change.action == Action::Resume ? "registry: resumed"
+                                               : "registry: released",
              message->server, change.machine_id, change.after.horizon);
         checker_.committed(change);
     }
@@ -342,26 +375,26 @@ void World::install(Server *server, std::uint32_t index, bool by_steps)
     }
     memory.keeper = kPublishing;
     publish_care(server, work);
+    memory.saved = work.saved;
     if (work.claimed) {
         const std::uint32_t slot = place_for(server, work);
-        const std::uint64_t first =
-            planted_ == Fault::StartBelowHorizon
-                ? setting_.layout.first_tick(work.now)
-                : first_tick_of_claim(setting_.layout, work.old_horizon, work.now);
         const std::int64_t horizon =
             planted_ == Fault::ForgetHorizon ? setting_.layout.timestamp.max() + 1 : work.horizon;
-        memory.records[slot] = {Tenure::Held, work.machine_id, work.horizon, first, now_us_};
+        memory.records[slot] = {Tenure::Held, work.machine_id, work.horizon, work.first_tick,
+                                now_us_};
         Lease &lease = memory.leases[slot];
         if (by_steps && happens(Strike::KeeperLate, 3)) {
             lease.retire();
-            lease.word.store(first);
+            lease.word.store(work.first_tick);
+            lease.clock.store(0);
             lease.machine_id.store(work.machine_id);
             lease.horizon.store(horizon);
             lease.renew_at.store(renewal_time(setting_.terms, work.now));
             messages_[index].work.machine_id = slot;
             return schedule(random_.spread(1, 3000), Kind::KeeperFinishes, server->number, index);
         }
-        lease.install(work.machine_id, first, horizon, renewal_time(setting_.terms, work.now));
+        lease.install(work.machine_id, work.first_tick, horizon,
+                      renewal_time(setting_.terms, work.now));
         messages_[index].work.machine_id = slot;
     }
     finish(server, index);

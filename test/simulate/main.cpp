@@ -31,7 +31,10 @@
 #include <cinttypes>
 #include <cstdio>
 #include <cstdlib>
+#include <fstream>
+#include <iostream>
 #include <random>
+#include <sstream>
 #include <string>
 #include <string_view>
 
@@ -43,6 +46,7 @@ namespace {
 constexpr std::uint64_t kEventsPerWorld = 25000;
 constexpr std::uint64_t kDefaultEvents = 1000000;
 constexpr std::uint64_t kMutantWorlds = 400;
+constexpr std::uint64_t kMutantWorldsByIds = 20;
 
 struct Options {
     std::uint64_t seeds = 0;
@@ -78,24 +82,23 @@ void run_world(std::uint64_t seed, std::uint64_t events, Tally *tally, Score *sc
 /* Lines of the file: a seed, how many events, and what it once found. */
 bool run_old_seeds(const char *path, Tally *tally, Score *score)
 {
-    std::FILE *file = std::fopen(path, "r");
-    if (file == nullptr) {
-        std::fprintf(stderr, "simulate: could not open \"%s\"\n", path);
+    std::ifstream file(path);
+    if (!file) {
+        std::cerr << "simulate: could not open \"" << path << "\"\n";
         return false;
     }
-    char line[512];
     std::uint64_t count = 0;
-    while (std::fgets(line, sizeof(line), file) != nullptr) {
+    for (std::string line; std::getline(file, line);) {
+        std::istringstream words(line);
         std::uint64_t seed = 0;
         std::uint64_t events = 0;
-        if (line[0] != '#' && std::sscanf(line, "%" SCNu64 " %" SCNu64, &seed, &events) == 2) {
+        if (line[0] != '#' && words >> seed >> events) {
             run_world(seed, events, tally, score);
             count++;
         }
     }
-    std::fclose(file);
     std::printf("%" PRIu64 " seeds that once failed\n", count);
-    return true;
+    return count > 0;
 }
 
 void print_tally(const Tally &tally)
@@ -114,6 +117,8 @@ void print_tally(const Tally &tally)
         {"  and refused, the lease being another's", tally.renewals_refused},
         {"clocks set or stopped", tally.clock_steps},
         {"servers crashed", tally.crashes},
+        {"servers shut down and started", tally.shutdowns},
+        {"  and went on with a machine ID", tally.resumed},
         {"servers stalled", tally.stalls},
         {"keepers died", tally.keepers_died},
         {"messages lost", tally.messages_lost},
@@ -122,6 +127,7 @@ void print_tally(const Tally &tally)
         {"  of them with commits lost", tally.lossy_failovers},
         {"  commits lost in these", tally.commits_lost},
         {"  IDs that came twice within a lost horizon", tally.collisions},
+        {"  in so many of the worlds", tally.worlds_with_collisions},
     };
     for (const auto &line : lines) {
         std::printf("%12" PRIu64 "  %s\n", line.count, line.what);
@@ -156,7 +162,8 @@ Score run_mutants()
         std::string by_ids;
         const std::uint64_t all =
             events_to_find(info.fault, Watch::Everything, kMutantWorlds, &how);
-        const std::uint64_t ids = events_to_find(info.fault, Watch::IdsAlone, 40, &by_ids);
+        const std::uint64_t ids =
+            events_to_find(info.fault, Watch::IdsAlone, kMutantWorldsByIds, &by_ids);
         (all > 0 ? score.passed : score.failed)++;
         std::printf("%-28s %11" PRIu64 " %12s   %s\n", std::string(info.name).c_str(), all,
                     ids > 0 ? std::to_string(ids).c_str() : "-",
@@ -210,11 +217,10 @@ bool parse(int argc, char **argv, Options *options)
         } else if (name == "--mutants") {
             options->mutants = true;
         } else {
-            std::fprintf(stderr,
-                         "usage: %s [--seeds=N] [--events=N] [--seed=X] [--old-seeds=FILE] "
-                         "[--mutants]\n",
-                         argv[0]);
-            return false;
+            std::cerr << "usage: " << argv[0]
+                      << " [--seeds=N] [--events=N] [--seed=X] [--old-seeds=FILE] [--mutants]
+                         ";
+                return false;
         }
     }
     return true;

@@ -27,6 +27,7 @@ enum class Fault {
     NoPrimaryKey,
     AdoptOwnRow,
     ClaimUnexpired,
+    ResumeUnchecked,
     /* in the session and its leases */
     MoveWordPastHorizon,
     IgnoreVersion,
@@ -65,6 +66,8 @@ constexpr FaultInfo kFaults[] = {
     {Fault::AdoptOwnRow, "adopt-own-row",
      "a restarted server takes the row it left behind for its own"},
     {Fault::ClaimUnexpired, "claim-unexpired", "a lease that has not expired is given to another"},
+    {Fault::ResumeUnchecked, "resume-unchecked",
+     "a saved lease is resumed whoever has had it meanwhile"},
     {Fault::MoveWordPastHorizon, "move-word-past-horizon",
      "one look at a wrong clock moves the word past the horizon"},
     {Fault::IgnoreVersion, "ignore-version", "a take does not compare the lease's version"},

@@ -23,15 +23,14 @@ void Registry::begin(std::int64_t true_us, std::int64_t clock_us)
     clock_us_ = clock_us;
 }
 
-void Registry::change(Action action, std::uint32_t machine_id, const Row &after,
-                      std::uint64_t instance, std::int64_t id_time, std::int64_t old_horizon)
+void Registry::change(const Change &change)
 {
-    const auto found = rows_.find(machine_id);
-    const std::optional<Row> before =
+    const auto found = rows_.find(change.machine_id);
+    open_.changes.push_back(change);
+    open_.changes.back().before =
         found == rows_.end() ? std::nullopt : std::optional<Row>(found->second);
-    open_.changes.push_back(
-        {action, machine_id, before, after, clock_us_, instance, id_time, old_horizon});
-    rows_[machine_id] = after;
+    open_.changes.back().registry_us = clock_us_;
+    rows_[change.machine_id] = change.after;
 }
 
 /* The first one at or after a random place, in a circle. */
@@ -111,7 +110,7 @@ std::optional<ClaimReply> Registry::claim(const ClaimRequest &request, Random *r
     const std::int64_t horizon =
         found == rows_.end() ? request.horizon : std::max(found->second.horizon, request.horizon);
     const Row after{horizon, request.instance, request.server, clock_us_ + request.ttl_us};
-    change(Action::Claim, *id, after, request.instance, request.id_time, old_horizon);
+    change({Action::Claim, *id, {}, after, 0, request.instance, request.id_time, old_horizon, {}});
     return ClaimReply{*id, old_horizon};
 }
 
@@ -126,7 +125,24 @@ std::optional<std::int64_t> Registry::renew(std::uint32_t machine_id, std::uint6
     Row after = found->second;
     after.horizon = planted_ == Fault::HorizonGoesDown ? horizon : std::max(after.horizon, horizon);
     after.expires_us = std::max(after.expires_us, clock_us_ + ttl_us);
-    change(Action::Renew, machine_id, after, instance, 0, 0);
+    change({Action::Renew, machine_id, {}, after, 0, instance, 0, 0, {}});
+    return after.horizon;
+}
+
+std::optional<std::int64_t> Registry::resume(const SavedLease &saved, std::uint64_t instance,
+                                             std::int64_t ttl_us, std::int64_t horizon)
+{
+    const auto found = rows_.find(saved.machine_id);
+    const bool as_left = found != rows_.end() && found->second.instance == saved.instance &&
+                         found->second.horizon == saved.horizon;
+    if (!as_left && (found == rows_.end() || planted_ != Fault::ResumeUnchecked)) {
+        return std::nullopt;
+    }
+    Row after = found->second;
+    after.instance = instance;
+    after.horizon = std::max(after.horizon, horizon);
+    after.expires_us = std::max(after.expires_us, clock_us_ + ttl_us);
+    change({Action::Resume, saved.machine_id, {}, after, 0, instance, 0, 0, saved});
     return after.horizon;
 }
 
@@ -139,7 +155,7 @@ void Registry::release(std::uint32_t machine_id)
     Row after = found->second;
     after.instance = kNobody;
     after.expires_us = std::min(after.expires_us, clock_us_);
-    change(Action::Release, machine_id, after, kNobody, 0, 0);
+    change({Action::Release, machine_id, {}, after, 0, kNobody, 0, 0, {}});
 }
 
 std::vector<Change> Registry::commit()

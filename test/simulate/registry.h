@@ -43,7 +43,15 @@ struct ClaimReply {
     std::int64_t old_horizon;
 };
 
-enum class Action { Claim, Renew, Release };
+/* What a server that is shut down leaves for its next start. */
+struct SavedLease {
+    std::uint32_t machine_id;
+    std::uint64_t instance;
+    std::uint64_t next_tick;
+    std::int64_t horizon;
+};
+
+enum class Action { Claim, Renew, Resume, Release };
 
 /* One row's change, committed. */
 struct Change {
@@ -55,6 +63,7 @@ struct Change {
     std::uint64_t instance;   /* who asked */
     std::int64_t id_time;     /* of a claim */
     std::int64_t old_horizon; /* as the claimer was told */
+    SavedLease resumed;       /* of Action::Resume */
 };
 
 class Registry {
@@ -68,6 +77,8 @@ class Registry {
     std::optional<ClaimReply> claim(const ClaimRequest &request, Random *random);
     std::optional<std::int64_t> renew(std::uint32_t machine_id, std::uint64_t instance,
                                       std::int64_t ttl_us, std::int64_t horizon);
+    std::optional<std::int64_t> resume(const SavedLease &saved, std::uint64_t instance,
+                                       std::int64_t ttl_us, std::int64_t horizon);
     void release(std::uint32_t machine_id);
 
     /* What the transaction has changed; it is committed now. */
@@ -98,8 +109,7 @@ class Registry {
     std::optional<std::uint32_t> free_for_longest(const ClaimRequest &request,
                                                   Random *random) const;
     bool is_free(const Row &row, const ClaimRequest &request) const;
-    void change(Action action, std::uint32_t machine_id, const Row &after, std::uint64_t instance,
-                std::int64_t id_time, std::int64_t old_horizon);
+    void change(const Change &change);
 
     const Layout layout_;
     const Fault planted_;

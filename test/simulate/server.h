@@ -15,6 +15,7 @@
 #include "core/lease.h"
 #include "core/machine_ids.h"
 #include "core/tenure.h"
+#include "registry.h"
 #include "wall_clock.h"
 
 namespace snowflake::simulate {
@@ -50,8 +51,9 @@ struct Memory {
     std::uint64_t keeper = 0; /* that serves */
     std::int64_t launched_at_us = 0;
     std::int64_t not_before_us = 0;
-    bool failed = false;          /* the latest service */
-    std::int64_t retry_in_us = 0; /* when it may go better; 0: unknown */
+    std::vector<SavedLease> saved; /* of the last run */
+    bool failed = false;           /* the latest service */
+    std::int64_t retry_in_us = 0;  /* when it may go better; 0: unknown */
 };
 
 enum class Phase {
@@ -116,11 +118,12 @@ struct Work {
     std::int64_t wall_us; /* the server's clock */
     std::vector<Serviced> leases;
     std::vector<std::uint32_t> avoid;
+    std::vector<SavedLease> saved; /* to resume before anything is claimed */
     bool claimed;
     bool none_free;
     std::int64_t retry_in_us;
     std::uint32_t machine_id;
-    std::int64_t old_horizon;
+    std::uint64_t first_tick;
     std::int64_t horizon;
 };
 
@@ -128,6 +131,7 @@ struct Work {
 struct Message {
     std::uint32_t server;
     std::uint64_t incarnation;
+    std::uint64_t instance;
     std::uint64_t keeper;
     Work work;
     bool answered = false;
@@ -141,6 +145,7 @@ struct Server {
     MachineIdSet allowed{};
     std::uint64_t incarnation = 0;
     std::unique_ptr<Memory> memory; /* null: down */
+    std::vector<SavedLease> file;   /* written by a clean shutdown, removed by the start */
     std::vector<std::unique_ptr<Session>> sessions;
 
     bool up() const { return memory != nullptr; }

@@ -214,8 +214,8 @@ void World::attempt(Server *server, std::uint32_t index)
 bool World::issue(Server *server, Session *session, const Draw &drawn)
 {
     note("issues IDs", server->number, drawn.id, drawn.id);
-    const bool ended =
-        server->memory->leases[session->run_index].version.load() != session->run_version;
+    const Lease &lease = server->memory->leases[session->run_index];
+    const bool ended = !lease.held() || lease.version.load() != session->run_version;
     checker_.issued({drawn.id, session->last_id, server->memory->instance, ended,
                      &session->readings, setting_.terms.max_wait});
     if (settled()) {

@@ -23,7 +23,8 @@ constexpr std::int64_t kSettleUs = 8 * kUsPerSecond;
 
 /*
  * The bound on an ID in calm, besides what the clock itself makes a session wait:
- * a while for the keeper, and some units in which other sessions are served first.
+ * a while for the keeper (or until the call fails, which is judged by itself), and some units in
+ * which other sessions are served first.
  */
 constexpr std::int64_t kBoundUs = 3 * kUsPerSecond;
 constexpr std::int64_t kBoundUnits = 16;
@@ -45,7 +46,8 @@ bool World::settled() const { return calm_ && now_us_ - calm_since_us_ > kSettle
 std::int64_t World::bound_us() const
 {
     const std::int64_t unit_us = unit_ms(setting_.layout.unit) * kUsPerMs;
-    return kBoundUs + 2 * setting_.max_wait_us + kBoundUnits * unit_us;
+    return std::max(kBoundUs, setting_.acquire_timeout_us) + 2 * setting_.max_wait_us +
+           kBoundUnits * unit_us;
 }
 
 void World::turn_weather()
@@ -162,7 +164,9 @@ void World::strike_with(Strike strike, Server *server)
             tally_.stalls++;
             return note("server stalls", server->number, server->stalled_until_us - now_us_);
         case Strike::ServerCrashes:
-            return crash(server);
+            return stop(server, false);
+        case Strike::ServerRestarts:
+            return stop(server, true);
         case Strike::RegistryRestarts:
             return stop_registry();
         case Strike::SyncFailover:
@@ -207,14 +211,26 @@ void World::strike_with(Strike strike, Server *server)
          id_time(*server));
 }
 
-/* Nothing in memory survives, and the next start is another instance. */
-void World::crash(Server *server)
+/*
+ * Nothing in memory survives, and the next start is another instance. What a clean
+ * shutdown saves of its leases is tried once.
+ */
+void World::stop(Server *server, bool cleanly)
 {
     if (!server->up()) {
         return;
     }
-    note("server crashes", server->number);
-    tally_.crashes++;
+    note(cleanly ? "server is shut down" : "server crashes", server->number);
+    (cleanly ? tally_.shutdowns : tally_.crashes)++;
+    server->file.clear();
+    if (cleanly) {
+        const Memory &memory = *server->memory;
+        for (const LeaseRef &ref : memory.refs) {
+            server->file.push_back({ref.machine_id, memory.instance,
+                                    memory.leases[ref.index].word.load(),
+                                    memory.records[ref.index].horizon});
+        }
+    }
     server->memory.reset();
     server->stalled_until_us = 0;
     if (setting_.local_registry && server->number == 0) {

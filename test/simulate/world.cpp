@@ -50,6 +50,8 @@ void Tally::add(const Tally &other)
     renewals_refused += other.renewals_refused;
     clock_steps += other.clock_steps;
     crashes += other.crashes;
+    shutdowns += other.shutdowns;
+    resumed += other.resumed;
     stalls += other.stalls;
     keepers_died += other.keepers_died;
     messages_lost += other.messages_lost;
@@ -58,6 +60,7 @@ void Tally::add(const Tally &other)
     lossy_failovers += other.lossy_failovers;
     commits_lost += other.commits_lost;
     collisions += other.collisions;
+    worlds_with_collisions += other.worlds_with_collisions;
     longest_calm_wait_us = std::max(longest_calm_wait_us, other.longest_calm_wait_us);
 }
 
@@ -151,6 +154,7 @@ void World::start_server(Server *server)
     server->incarnation++;
     server->memory = std::make_unique<Memory>();
     server->memory->instance = random_.next() >> 1 | 1;
+    server->memory->saved.swap(server->file);
     for (Lease &lease : server->memory->leases) {
         lease.clear();
     }
@@ -261,6 +265,7 @@ bool World::run(std::uint64_t events)
     }
     tally_.ids = checker_.ids();
     tally_.collisions = checker_.collisions();
+    tally_.worlds_with_collisions = checker_.collisions() > 0 ? 1 : 0;
     return !checker_.failed();
 }
 

@@ -32,6 +32,7 @@ enum class Strike {
     ClockSetRight,
     ServerStalls,
     ServerCrashes,
+    ServerRestarts,
     RegistryRestarts,
     SyncFailover,
     LossyFailover,
@@ -45,8 +46,8 @@ enum class Strike {
     KeeperLate,
     SessionPaused,
 };
-constexpr std::uint32_t kStrikes = 19;
-constexpr std::uint32_t kStrikesThatStrike = 13;
+constexpr std::uint32_t kStrikes = 20;
+constexpr std::uint32_t kStrikesThatStrike = 14;
 
 struct Tally {
     std::uint64_t worlds;
@@ -60,6 +61,8 @@ struct Tally {
     std::uint64_t renewals_refused;
     std::uint64_t clock_steps;
     std::uint64_t crashes;
+    std::uint64_t shutdowns;
+    std::uint64_t resumed;
     std::uint64_t stalls;
     std::uint64_t keepers_died;
     std::uint64_t messages_lost;
@@ -68,6 +71,7 @@ struct Tally {
     std::uint64_t lossy_failovers;
     std::uint64_t commits_lost;
     std::uint64_t collisions;
+    std::uint64_t worlds_with_collisions;
     std::int64_t longest_calm_wait_us;
 
     void add(const Tally &other);
@@ -162,7 +166,7 @@ class World {
     void strike();
     void strike_with(Strike strike, Server *server);
     void set_clock_right(Server *server);
-    void crash(Server *server);
+    void stop(Server *server, bool cleanly);
     void stop_registry();
     void fail_over(bool lossy);
     void check_calm();
@@ -194,6 +198,8 @@ class World {
     void send(Server *server, const Work &work, std::uint64_t keeper);
     void registry_receives(std::uint32_t index);
     void execute(Message *message);
+    bool resume(const Server &server, std::uint64_t instance, Work *work);
+    bool claim(const Server &server, std::uint64_t instance, Work *work);
     void keeper_receives(Server *server, std::uint32_t index);
     void publish_care(Server *server, const Work &work);
     void install(Server *server, std::uint32_t index, bool by_steps);
