@@ -218,9 +218,8 @@ bool parse(int argc, char **argv, Options *options)
             options->mutants = true;
         } else {
             std::cerr << "usage: " << argv[0]
-                      << " [--seeds=N] [--events=N] [--seed=X] [--old-seeds=FILE] [--mutants]
-                         ";
-                return false;
+                      << " [--seeds=N] [--events=N] [--seed=X] [--old-seeds=FILE] [--mutants]\n";
+            return false;
         }
     }
     return true;
