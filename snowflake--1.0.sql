@@ -30,13 +30,22 @@ CREATE FUNCTION @extschema@.snowflake_parse(
 COMMENT ON FUNCTION @extschema@.snowflake_parse(bigint, text) IS
     'the fields of an ID with the given layout';
 
+-- Internal: lets the planner take a comparison of snowflake_timestamp(id) for a range of IDs.
+CREATE FUNCTION @extschema@.snowflake_timestamp_support(internal) RETURNS internal
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_timestamp_support';
+COMMENT ON FUNCTION @extschema@.snowflake_timestamp_support(internal) IS
+    'planner support of snowflake_timestamp()';
+
 CREATE FUNCTION @extschema@.snowflake_timestamp(id bigint) RETURNS timestamptz
     LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    SUPPORT @extschema@.snowflake_timestamp_support
     AS 'MODULE_PATHNAME', 'snowflake_timestamp';
 COMMENT ON FUNCTION @extschema@.snowflake_timestamp(bigint) IS 'when an ID was made';
 
 CREATE FUNCTION @extschema@.snowflake_timestamp(id bigint, layout text) RETURNS timestamptz
     LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    SUPPORT @extschema@.snowflake_timestamp_support
     AS 'MODULE_PATHNAME', 'snowflake_timestamp';
 COMMENT ON FUNCTION @extschema@.snowflake_timestamp(bigint, text) IS
     'when an ID with the given layout was made';
@@ -101,6 +110,34 @@ CREATE FUNCTION @extschema@.snowflake_max_id("timestamp" timestamptz, layout tex
     AS 'MODULE_PATHNAME', 'snowflake_max_id';
 COMMENT ON FUNCTION @extschema@.snowflake_max_id(timestamptz, text) IS
     'the greatest ID with the given layout that can be made in the unit that a time is in';
+
+/*
+ * Internal: what a comparison of snowflake_timestamp(id) with a time is replaced by in a
+ * query's plan. Any time will do, also one that the layout can not hold.
+ */
+CREATE FUNCTION @extschema@.snowflake_first_id_from("timestamp" timestamptz, layout text) RETURNS bigint
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_first_id_from';
+COMMENT ON FUNCTION @extschema@.snowflake_first_id_from(timestamptz, text) IS
+    'the least ID of this time or a later one; null if there is none';
+
+CREATE FUNCTION @extschema@.snowflake_first_id_after("timestamp" timestamptz, layout text) RETURNS bigint
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_first_id_after';
+COMMENT ON FUNCTION @extschema@.snowflake_first_id_after(timestamptz, text) IS
+    'the least ID of a later time; null if there is none';
+
+CREATE FUNCTION @extschema@.snowflake_last_id_before("timestamp" timestamptz, layout text) RETURNS bigint
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_last_id_before';
+COMMENT ON FUNCTION @extschema@.snowflake_last_id_before(timestamptz, text) IS
+    'the greatest ID of an earlier time; null if there is none';
+
+CREATE FUNCTION @extschema@.snowflake_last_id_until("timestamp" timestamptz, layout text) RETURNS bigint
+    LANGUAGE C IMMUTABLE STRICT PARALLEL SAFE
+    AS 'MODULE_PATHNAME', 'snowflake_last_id_until';
+COMMENT ON FUNCTION @extschema@.snowflake_last_id_until(timestamptz, text) IS
+    'the greatest ID of this time or an earlier one; null if there is none';
 
 -- Internal: what the views show of ID time.
 CREATE FUNCTION @extschema@.snowflake_id_time(id_time bigint, layout text) RETURNS timestamptz

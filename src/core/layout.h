@@ -79,14 +79,19 @@ struct Layout {
         return static_cast<std::int64_t>((std::uint64_t{1} << bits()) - 1);
     }
 
+    /* Does a later timestamp mean a greater ID? */
+    constexpr bool sorts_by_time() const noexcept
+    {
+        return timestamp.shift == machine_id.bits + sequence.bits;
+    }
+
     /*
      * An ID can be generated only where a later timestamp means a greater ID
      * and there is a machine ID to hold.
      */
     constexpr bool can_generate() const noexcept
     {
-        return machine_id.bits > 0 && timestamp.shift == machine_id.bits + sequence.bits &&
-               timestamp.bits + sequence.bits <= 63;
+        return machine_id.bits > 0 && sorts_by_time() && timestamp.bits + sequence.bits <= 63;
     }
 
     constexpr bool operator==(const Layout &other) const noexcept

@@ -11,6 +11,8 @@ extern "C" {
 #include "access/htup_details.h"
 #include "access/xact.h"
 #include "access/xlog.h"
+#include "catalog/pg_collation.h"
+#include "catalog/pg_proc.h"
 #include "catalog/pg_type.h"
 #include "fmgr.h"
 #include "funcapi.h"
@@ -20,6 +22,7 @@ extern "C" {
 #include "pgstat.h"
 #include "storage/ipc.h"
 #include "storage/proc.h"
+#include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
@@ -59,6 +62,16 @@ inline uint32 wait_event([[maybe_unused]] const char *name)
     return WaitEventExtensionNew(name);
 #else
     return PG_WAIT_EXTENSION;
+#endif
+}
+
+/* May the current user call this function? */
+inline bool may_execute(Oid function)
+{
+#if PG_VERSION_NUM >= 160000
+    return object_aclcheck(ProcedureRelationId, function, GetUserId(), ACL_EXECUTE) == ACLCHECK_OK;
+#else
+    return pg_proc_aclcheck(function, GetUserId(), ACL_EXECUTE) == ACLCHECK_OK;
 #endif
 }
 

@@ -84,6 +84,12 @@ bool timestamp_of_id_time(const Layout &layout, int64 id_time, TimestampTz *time
     return timestamp_of_unix_ms(layout.to_unix_ms(id_time), timestamp);
 }
 
+Instant instant_of_timestamp(TimestampTz timestamp)
+{
+    const int64 ms = floor_div(timestamp, kUsPerMs);
+    return {ms + kPostgresEpochMs, ms * kUsPerMs == timestamp};
+}
+
 int64 id_time_of_unix_ms(const Layout &layout, int64 unix_ms)
 {
     const int64 id_time = layout.from_unix_ms(unix_ms);
@@ -101,7 +107,7 @@ int64 id_time_of_timestamp(const Layout &layout, TimestampTz timestamp)
                                TIMESTAMP_IS_NOBEGIN(timestamp) ? "-infinity" : "infinity"),
                         errhint("Give a finite timestamp, or leave the bound out of the query.")));
     }
-    return id_time_of_unix_ms(layout, floor_div(timestamp, kUsPerMs) + kPostgresEpochMs);
+    return id_time_of_unix_ms(layout, instant_of_timestamp(timestamp).unix_ms);
 }
 
 int64 checked_id(const Layout &layout, int64 id)

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "core/layout.h"
+#include "core/time_cut.h"
 #include "pg/compat.h"
 
 namespace snowflake {
@@ -15,6 +16,9 @@ namespace snowflake {
  */
 bool timestamp_of_id_time(const Layout &layout, int64 id_time, TimestampTz *timestamp,
                           bool *past_end);
+
+/* A finite time to the precision that Unix time in ms lacks. */
+Instant instant_of_timestamp(TimestampTz timestamp);
 
 /* The unit of ID time that a time is in. An error if the layout has no such unit. */
 int64 id_time_of_timestamp(const Layout &layout, TimestampTz timestamp);

@@ -58,6 +58,18 @@ Layout layout_from_text(std::string_view text)
     return parsed.layout;
 }
 
+bool try_layout_from_text(std::string_view text, Layout *layout)
+{
+    const Preset *preset = find_preset(text);
+    if (preset != nullptr) {
+        *layout = preset->layout;
+        return true;
+    }
+    const ParsedSpec parsed = parse_layout(text);
+    *layout = parsed.layout;
+    return parsed.ok();
+}
+
 Layout layout_argument(FunctionCallInfo fcinfo, int argno)
 {
     if (PG_NARGS() <= argno) {

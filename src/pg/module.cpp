@@ -7,6 +7,7 @@
 #include "pg/session.h"
 #include "pg/settings.h"
 #include "pg/shared_state.h"
+#include "pg/time_predicates.h"
 
 extern "C" {
 PG_MODULE_MAGIC;
@@ -18,6 +19,7 @@ void _PG_init(void)
     snowflake::define_settings();
     snowflake::install_session_hooks();
     snowflake::install_transaction_hooks();
+    snowflake::install_planner_hooks();
     if (process_shared_preload_libraries_in_progress) {
         snowflake::request_shared_state();
     }
