@@ -5,10 +5,15 @@ use warnings FATAL => 'all';
 use FindBin;
 use lib "$FindBin::RealBin/lib";
 use SnowflakeTest;
+use List::Util qw(min);
 use PostgreSQL::Test::Utils;
 use Test::More;
 
 my $hour = 3_600_000;
+
+# What waits here waits for much longer, or fails; a busy machine may need this much.
+my $at_once = 5;
+
 my $server = new_server('main', clock => 1, conf => 'autovacuum = off');
 $server->safe_psql('postgres', 'CREATE TABLE item (id bigint DEFAULT snowflake_nextval())');
 
@@ -55,22 +60,27 @@ sub insert_and_see_it_wait
 #----------------------------------------------------------------------
 
 my $session = $server->session;
-my ($before, $after, $alone);
+my $took;
+my @waits;
 insert($session);
-my $since_draw = seconds_of
+foreach my $steps (1 .. 3)
 {
-	$before = insert($session);
-	$alone = seconds_of
+	my ($before, $after);
+	my $since_draw = seconds_of
 	{
-		$server->set_clock('-0.3');
-		$after = insert($session);
+		$before = insert($session);
+		push @waits, seconds_of
+		{
+			$server->set_clock(-0.3 * $steps);
+			$after = insert($session);
+		};
 	};
-};
-cmp_ok($since_draw, '>=', 0.3, 'a clock that stepped back 300 ms is waited for');
-cmp_ok($alone, '<', 0.8, '... and not for much longer');
-cmp_ok($after, '>', $before, '... and the ID is above the last one');
-is(machine_id_of($after), machine_id_of($before), '... of the same machine ID');
-cmp_ok(time_of($after), '<=', $server->clock, q{... and not ahead of the clock});
+	cmp_ok($since_draw, '>=', 0.3, "a clock that stepped back 300 ms is waited for ($steps)");
+	cmp_ok($after, '>', $before, '... and the ID is above the last one');
+	is(machine_id_of($after), machine_id_of($before), '... of the same machine ID');
+	cmp_ok(time_of($after), '<=', $server->clock, q{... and not ahead of the clock});
+}
+cmp_ok(min(@waits), '<', 0.6, 'a wait is not much longer than the step');
 is( $server->safe_psql('postgres',
 		"SELECT clock_waits > 0 AND clock_waited >= '0.2 s'
 		FROM snowflake_backends WHERE pid = ${\$session->pid}"),
@@ -89,13 +99,13 @@ $server->set_clock($step);
 
 insert_and_see_it_wait($session, 'pg_stat_activity shows a session that waits for the clock');
 my ($rows, $error);
-my $took = seconds_of
+$took = seconds_of
 {
 	$server->safe_psql('postgres', "SELECT pg_cancel_backend(${\$session->pid})");
 	($rows, $error) = $session->result(30);
 };
 like($error, qr/canceling statement due to user request/, 'a cancel ends the wait');
-cmp_ok($took, '<', 2, '... at once');
+cmp_ok($took, '<', $at_once, '... at once');
 
 $took = seconds_of
 {
@@ -105,7 +115,7 @@ $took = seconds_of
 		RESET statement_timeout", 30);
 };
 like($error, qr/canceling statement due to statement timeout/, 'statement_timeout ends the wait');
-cmp_ok($took, '<', 2, '... in time');
+cmp_ok($took, '<', $at_once, '... in time');
 
 insert_and_see_it_wait($session, 'a session waits again');
 $took = seconds_of
@@ -115,12 +125,12 @@ $took = seconds_of
 };
 push @ids, $rows;
 is($error, '', 'a clock that is set right ends the wait');
-cmp_ok($took, '<', 2, '... at once');
+cmp_ok($took, '<', $at_once, '... at once');
 
 $server->set_clock($step);
 insert_and_see_it_wait($session, 'a session waits when the server is shut down');
 $took = seconds_of { $server->stop('fast'); };
-cmp_ok($took, '<', 5, 'a fast shutdown does not wait for the clock');
+cmp_ok($took, '<', $at_once, 'a fast shutdown does not wait for the clock');
 (undef, $error) = $session->result(30);
 like($error, qr/terminating connection due to administrator command/, '... but ends the session');
 $session->quit;
@@ -129,7 +139,7 @@ $session->quit;
 $server->start;
 $session = $server->session;
 $took = seconds_of { insert($session); };
-cmp_ok($took, '<', 1, 'a server that starts with its clock behind does not wait for it');
+cmp_ok($took, '<', $at_once, 'a server that starts with its clock behind does not wait for it');
 
 #----------------------------------------------------------------------
 # A step that is too great to be waited out
@@ -137,14 +147,16 @@ cmp_ok($took, '<', 1, 'a server that starts with its clock behind does not wait 
 
 $server->set_clock(0);
 set_max_clock_wait($server, '1s');
-foreach my $hours (1, 2)
+my @switches;
+foreach my $hours (1 .. 3)
 {
 	my $old = insert($session);
 	my $log = $server->log_position;
 	$server->set_clock(-3600 * $hours);
 	my $new;
 	$took = seconds_of { $new = insert($session); };
-	cmp_ok($took, '<', 1, "inserts go on within a second after a step back by an hour ($hours)");
+	push @switches, $took;
+	cmp_ok($took, '<', $at_once, "inserts go on after a step back by an hour ($hours)");
 	isnt(machine_id_of($new), machine_id_of($old), '... under another machine ID');
 	cmp_ok(abs(time_of($new) - $server->clock), '<', 10_000, '... with the time that the clock shows');
 
@@ -158,15 +170,17 @@ foreach my $hours (1, 2)
 	cmp_ok(abs($behind - $hour), '<', 10_000, '... and with the size of the step');
 }
 
+cmp_ok(min(@switches), '<', 1, 'inserts can go on within a second');
+
 my $other = $server->session;
 my $log = $server->log_position;
 $took = seconds_of { insert($other) };
-cmp_ok($took, '<', 1, 'a new session goes on under that machine ID');
+cmp_ok($took, '<', $at_once, 'a new session goes on under that machine ID');
 unlike($server->log_since($log), qr/stepped back/, '... without another switch');
 
 $server->set_clock(0);
 $took = seconds_of { insert($_) foreach $session, $other; };
-cmp_ok($took, '<', 1, 'inserts go on when the clock is set right');
+cmp_ok($took, '<', $at_once, 'inserts go on when the clock is set right');
 cmp_ok(abs(time_of($ids[-1]) - $server->clock), '<', 10_000, '... with the right time');
 
 #----------------------------------------------------------------------
@@ -180,7 +194,7 @@ foreach my $jump ('+1d', '+30d', '+40y')
 		my $where = $clock ? "at $clock" : "back from $jump";
 		$server->set_clock($clock);
 		$took = seconds_of { insert($_) foreach $session, $other; };
-		cmp_ok($took, '<', 1, "inserts go on $where");
+		cmp_ok($took, '<', $at_once, "inserts go on $where");
 		cmp_ok(abs(time_of($ids[-1]) - $server->clock), '<', 10_000, '... with the time of the clock');
 	}
 }
@@ -212,7 +226,7 @@ cmp_ok(
 		'postgres', "SELECT abs(extract(epoch FROM greatest(horizon, expires_at) - '$free'))
 		FROM snowflake_lease_status"),
 	'<', 2, '... which is when the lease has run out');
-cmp_ok($took, '<', 2, '... at once');
+cmp_ok($took, '<', $at_once, '... at once');
 $pinned->set_clock(0);
 cmp_ok(($pinned->draw)[0], '>', $id, 'inserts go on when the clock is set right');
 
@@ -259,7 +273,7 @@ $took = seconds_of
 	$error = $pinned->error_of('SELECT count(snowflake_nextval()) FROM generate_series(1, 20000)');
 };
 like($error, qr/the clock has not caught up/, 'a clock that stands still is an error');
-cmp_ok($took, '<', 5, '... before long');
+cmp_ok($took, '<', $at_once, '... before long');
 $pinned->set_clock(0);
 is(scalar $pinned->draw(20_000), 20_000, '... until it moves');
 
