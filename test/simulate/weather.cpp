@@ -94,12 +94,15 @@ void World::check_calm()
     }
 }
 
-/* In calm a call may fail only where there is no time, or no machine ID. */
+/*
+ * In calm a call may fail only where there is no machine ID, or no time: the last
+ * units of a layout may have been used up by those who waited for them.
+ */
 void World::check_failed_call(const Server &server, const Session &session)
 {
     const std::int64_t now = id_time(server);
     if (!settled() || session.progress_at_us < calm_since_us_ + kSettleUs || now < 0 ||
-        now >= setting_.layout.timestamp.max()) {
+        now + setting_.terms.max_wait >= setting_.layout.timestamp.max()) {
         return;
     }
     /* what is its own is not free for it, others may be faster, and it was free all the time */
