@@ -24,7 +24,7 @@ export PG_CONFIG
 
 # These install what they need, PostgreSQL included, so they must not need PGXS.
 SELF_SUFFICIENT = help setup check check-unit check-tsan check-asan check-regress \
-	check-isolation check-tap check-fuzz simulate check-mutants \
+	check-isolation check-tap chaos check-fuzz simulate check-mutants \
 	lint format demo demo-stop
 
 GOALS = $(or $(MAKECMDGOALS),all)
@@ -67,6 +67,7 @@ help:
 	@echo '                                                    [EVENTS=n] [SEEDS=n] [SEED=x to replay]'
 	@echo 'make check-mutants    see that the simulation finds the faults planted in it'
 	@echo 'make check-fuzz       fuzz what reads text                  [FUZZ_SECONDS=60, of each]'
+	@echo 'make chaos            servers and all that may happen to them    [MINUTES=2] [SEED=n]'
 	@echo 'make lint             formatting and static analysis'
 	@echo 'make format           format the C++ sources'
 	@echo 'make setup            install what all of these need, from Debian packages'
@@ -91,6 +92,9 @@ check-fuzz:
 
 lint format:
 	@scripts/lint $@
+
+chaos:
+	@scripts/check chaos
 
 demo:
 	@scripts/demo start
