@@ -14,6 +14,7 @@ namespace {
 constexpr std::int64_t kUsPerMs = 1000;
 constexpr std::int64_t kUsPerSecond = 1000 * kUsPerMs;
 constexpr std::int64_t kUsPerDay = 86400 * kUsPerSecond;
+constexpr std::int64_t kUsPerYear = 365 * kUsPerDay;
 
 /*
  * How long after the last fault its traces may be felt: a keeper that was lost
@@ -150,7 +151,7 @@ void World::strike_with(Strike strike, Server *server)
             if (!random_.one_in(4)) {
                 return;
             }
-            clock.step(now_us_, sign * random_.spread(3600 * kUsPerSecond, 40 * 365 * kUsPerDay));
+            clock.step(now_us_, sign * random_.spread(kUsPerDay / 24, 40 * kUsPerYear));
             break;
         case Strike::ClockFreeze:
             clock.freeze(now_us_);
