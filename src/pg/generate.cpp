@@ -101,6 +101,7 @@ std::int64_t draw_slowly(Session *session, std::uint32_t hint)
                         terms_for(layout).max_wait};
     std::int64_t acquire_deadline = 0;
     std::int64_t clock_deadline = 0;
+    std::int64_t latest_now = -1;
     std::int64_t waiting_since = 0;
     WaitCause cause = WaitCause::Clock;
 
@@ -110,6 +111,11 @@ std::int64_t draw_slowly(Session *session, std::uint32_t hint)
         current.count = session->count;
         const std::int64_t now = id_time(layout);
         note_clock(session, now);
+        if (now > latest_now) {
+            /* a clock that goes on, however long the queue, is not stuck */
+            latest_now = now;
+            clock_deadline = 0;
+        }
         const Draw drawn = draw(*my_state, current, now, hint);
 
         if (drawn.verdict != Verdict::Wait && waiting_since != 0) {
@@ -125,6 +131,7 @@ std::int64_t draw_slowly(Session *session, std::uint32_t hint)
                 return drawn.id;
             case Verdict::Wait: {
                 const std::int64_t mono = monotonic_us();
+                acquire_deadline = 0; /* the lease serves: a later need is a new one */
                 if (waiting_since == 0) {
                     waiting_since = mono;
                     cause = drawn.saturated ? WaitCause::Sequence : WaitCause::Clock;

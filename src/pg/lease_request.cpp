@@ -34,6 +34,9 @@ namespace {
 /* How often the start of a keeper is tried while no worker slot is free. */
 constexpr std::int64_t kRetrySlotMs = 50;
 
+/* How soon a claim that found nothing free is repeated at the earliest. */
+constexpr std::int64_t kShortestRetryUs = 100000;
+
 /* A keeper that has not begun by then is taken for lost, and another is started. */
 constexpr std::int64_t kLaunchTimeoutMs = 2000;
 
@@ -205,7 +208,7 @@ std::int64_t when_to_retry(const Failure &failure, std::int64_t deadline_us)
     if (failure.retry_at_us <= 0) {
         return -1;
     }
-    const std::int64_t wait_us = std::max<std::int64_t>(failure.retry_at_us - wall_clock_us(), 1000);
+    const std::int64_t wait_us = std::max(failure.retry_at_us - wall_clock_us(), kShortestRetryUs);
     const std::int64_t left_us = deadline_us - monotonic_us();
     return wait_us < left_us ? monotonic_us() + wait_us : -1;
 }
