@@ -328,6 +328,14 @@ TEST_F(DrawTest, NeedsALeaseWhenItsOwnIsRetired)
     EXPECT_EQ(draw_at(100).verdict, Verdict::NeedLease);
 }
 
+TEST_F(DrawTest, DoesNotWaitForATickOfALeaseThatIsRetired)
+{
+    Lease &lease = hold(5, 100);
+    use_up(100);
+    lease.retire();
+    EXPECT_EQ(draw_at(100).verdict, Verdict::NeedLease);
+}
+
 TEST_F(DrawRunTest, DropsARunOfALeaseThatIsRetired)
 {
     Lease &lease = hold(1, 100);
@@ -393,6 +401,7 @@ TEST_F(DrawTest, WaitsRatherThanGoBackToALowerMachineIdInTheSameUnit)
     const Draw waiting = draw_at(100);
     EXPECT_EQ(waiting.verdict, Verdict::Wait);
     EXPECT_EQ(waiting.until, 101);
+    EXPECT_EQ(leases_[0].word.load(), layout_.first_tick(100)) << "takes nothing in vain";
     EXPECT_GT(draw_at(101).id, before);
 }
 
@@ -431,9 +440,12 @@ TEST_F(DrawTest, KeepsItsOrderWhereTheLastIdIsALittleInTheFuture)
     const std::int64_t before = draw_at(100).id;
     leases_[0].retire();
     hold(2, 0);
-    const Draw waiting = draw_at(95);
-    EXPECT_EQ(waiting.verdict, Verdict::Wait);
-    EXPECT_EQ(waiting.until, 101);
+    for (const std::int64_t now : {std::int64_t{99}, 100 - max_wait_}) {
+        const Draw waiting = draw_at(now);
+        EXPECT_EQ(waiting.verdict, Verdict::Wait);
+        EXPECT_EQ(waiting.until, 101);
+    }
+    EXPECT_EQ(leases_[1].word.load(), 0u) << "takes nothing in vain";
     EXPECT_GT(draw_at(101).id, before);
 }
 
@@ -457,6 +469,11 @@ TEST_F(DrawTest, SaysSoWhenTheClockIsBeforeTheEpoch)
     hold(5, 0);
     EXPECT_EQ(draw_at(-1).verdict, Verdict::BeforeEpoch);
     EXPECT_EQ(draw_at(0).id, id(0, 5, 0));
+}
+
+TEST_F(DrawTest, SaysSoWhenTheClockIsPastTheEndEvenWithoutALease)
+{
+    EXPECT_EQ(draw_at(layout_.timestamp.max() + 1).verdict, Verdict::EndOfTime);
 }
 
 TEST_F(DrawTest, ServesTheLastUnitOfTimeAndNoneAfterIt)
