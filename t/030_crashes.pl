@@ -72,15 +72,19 @@ sub last_time_of
 	return $last;
 }
 
-# Steps the server's clock to two seconds before the last of these IDs.
-sub step_back_behind
+# Has the server start again with its clock two seconds before the last of these IDs,
+# and sets it there once more, however long the start took.
+sub start_behind
 {
-	my ($server, @ids) = @_;
-	$server->set_clock_to(last_time_of(@ids) - 2000);
+	my ($server, $start, @ids) = @_;
+	my $time = last_time_of(@ids) - 2000;
+	$server->set_clock_to($time);
+	$start->();
+	$server->set_clock_to($time);
 	return;
 }
 
-sub wait_for_restart
+sub starts_by_itself
 {
 	my ($server) = @_;
 	ok($server->poll_query_until('postgres', 'SELECT true'), 'the server restarts by itself');
@@ -114,8 +118,7 @@ foreach my $preload (0, 1)
 	kill('KILL', $server->safe_psql('postgres', q{SELECT min(pid) FROM pg_stat_activity
 		WHERE backend_type = 'client backend' AND pid <> pg_backend_pid()}));
 	push @ids, ids_of(@running);
-	step_back_behind($server, @ids);
-	wait_for_restart($server);
+	start_behind($server, sub { starts_by_itself($server) }, @ids);
 
 	note "the keeper is killed ($how)";
 	@running = start_writers($server);
@@ -131,15 +134,13 @@ foreach my $preload (0, 1)
 	kill('KILL', $keeper);
 	push @ids, ids_of(@running);
 	$locker->quit;
-	step_back_behind($server, @ids);
-	wait_for_restart($server);
+	start_behind($server, sub { starts_by_itself($server) }, @ids);
 
 	note "the postmaster is killed ($how)";
 	@running = start_writers($server);
 	$server->crash;
 	push @ids, ids_of(@running);
-	step_back_behind($server, @ids);
-	$server->start;
+	start_behind($server, sub { $server->start }, @ids);
 
 	# With its WAL writer held up, a server has nothing on disk that it did not itself
 	# wait for. The session draws for longer than a lease lasts.
@@ -153,8 +154,7 @@ foreach my $preload (0, 1)
 	push @ids, split /\n/, $server->safe_psql('postgres', q{SELECT snowflake_nextvals(100)
 		FROM generate_series(1, 1500) WHERE pg_sleep(0.001) IS NOT NULL});
 	$server->crash('everything');
-	step_back_behind($server, @ids);
-	$server->start;
+	start_behind($server, sub { $server->start }, @ids);
 
 	# An administrator who ends the lease does not end what it was granted for.
 	$server->safe_psql('postgres', q{SELECT snowflake_release_lease('default', 5)});
@@ -175,8 +175,7 @@ foreach my $preload (0, 1)
 my $server = new_server('free', clock => 1);
 my @before = $server->draw(1000);
 $server->crash;
-step_back_behind($server, @before);
-$server->start;
+start_behind($server, sub { $server->start }, @before);
 my @after;
 my $took = seconds_of { @after = $server->draw(1000); };
 cmp_ok($took, '<', 5, 'after a crash the first ID does not wait while a machine ID is free');
