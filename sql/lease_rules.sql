@@ -64,6 +64,26 @@ SELECT renew('one', 5, 2, 160000), renew('one', 5, 1, 160000, database => 6),
 SELECT horizon, expired FROM lease WHERE generator = 'one';
 
 --
+-- Resuming
+--
+
+-- A server that starts anew goes on with the lease of its former self, if nobody has
+-- touched that: the same instance, database and horizon as were saved.
+CREATE FUNCTION resume(old_instance bigint, old_horizon bigint, instance bigint,
+    database oid DEFAULT 5) RETURNS bigint
+LANGUAGE sql VOLATILE AS $$
+    SELECT snowflake_resume_lease('again', 5, $1, $2, $3, $4, '1 hour', 150000)
+$$;
+SELECT * FROM claim('again', 1, 100000, '{[5,5]}');
+SELECT resume(2, 101000, 4), resume(1, 100999, 4), resume(1, 101001, 4),
+       resume(1, 101000, 4, database => 6);
+SELECT resume(1, 101000, 4);
+SELECT instance, horizon, expired FROM lease WHERE generator = 'again';
+-- the former self has lost it, and can not be resumed twice
+SELECT renew('again', 5, 1, 160000), resume(1, 101000, 6), resume(1, 150000, 6);
+SELECT renew('again', 5, 4, 160000);
+
+--
 -- Releasing
 --
 
@@ -137,24 +157,34 @@ SELECT * FROM claim('one', 3, 300000, '{[0,1023]}', layout => 'twitter');
 SELECT DISTINCT layout FROM lease WHERE generator = 'one';
 
 --
--- Why there is none: the lease that is free soonest, of those allowed
+-- Why there is none: the lease that is free soonest, of those allowed if any is
 --
 
-SELECT layout, machine_id, holder FROM snowflake_lease_outlook('none', '{[0,7]}');
-SELECT layout, machine_id, holder, free_at > clock_timestamp() + interval '50 minutes' AS in_time
-FROM snowflake_lease_outlook('one', '{[5,5]}');
-UPDATE snowflake_lease SET expires_at = '2030-01-01 00:00Z'::timestamptz + machine_id * interval '1 day'
+SELECT * FROM snowflake_lease_outlook('none', '{[0,7]}', 200000);
+
+-- the registry's clock says when leases run out
+UPDATE snowflake_lease SET expires_at = clock_timestamp() + machine_id * interval '1 day'
     WHERE generator = 'tiny';
-SELECT machine_id, free_at = '2030-01-03 00:00Z' AS by_expiry
-FROM snowflake_lease_outlook('tiny', '{[2,7]}');
--- a horizon that lies further ahead decides
-UPDATE snowflake_lease SET horizon = 1000 * (SELECT extract(epoch FROM timestamptz '2040-01-01 00:00Z'
-                                                            - timestamptz '2026-01-01 00:00Z'))::bigint
+CREATE FUNCTION outlook(generator text, machine_ids int4multirange, at bigint,
+    OUT machine_id int, OUT days numeric, OUT at_that_time boolean)
+LANGUAGE sql VOLATILE AS $$
+    SELECT machine_id, round(free_in_us / 86400e6, 2),
+           free_at - clock_timestamp() BETWEEN (free_in_us - 60e6) * interval '1 microsecond'
+                                           AND free_in_us * interval '1 microsecond'
+    FROM snowflake_lease_outlook($1, $2, $3)
+$$;
+SELECT layout, machine_id, holder FROM snowflake_lease_outlook('tiny', '{[2,7]}', 200000);
+SELECT * FROM outlook('tiny', '{[2,7]}', 200000);
+SELECT * FROM outlook('tiny', '{[8,9]}', 200000);
+-- the claimer's clock says when it has passed a horizon, if that is later
+UPDATE snowflake_lease SET horizon = 200000 + 5 * 86400000
     WHERE generator = 'tiny' AND machine_id = 2;
-SELECT machine_id, free_at = '2030-01-04 00:00Z' AS by_expiry
-FROM snowflake_lease_outlook('tiny', '{[2,7]}');
-SELECT machine_id, free_at = '2040-01-01 00:00Z' AS by_horizon
-FROM snowflake_lease_outlook('tiny', '{[2,2]}');
+SELECT * FROM outlook('tiny', '{[2,7]}', 200000);
+SELECT * FROM outlook('tiny', '{[2,2]}', 200000);
+SELECT * FROM outlook('tiny', '{[2,2]}', 200000 + 4 * 86400000);
+-- a machine ID that an administrator has set aside is never free
+UPDATE snowflake_lease SET expires_at = 'infinity' WHERE generator = 'tiny';
+SELECT free_at, free_in_us FROM snowflake_lease_outlook('tiny', '{[2,7]}', 200000);
 
 --
 -- 2000 claims and releases in a row
@@ -188,4 +218,4 @@ GROUP BY generator ORDER BY generator;
 DELETE FROM snowflake_lease WHERE generator <> 'default';
 DROP PROCEDURE cycle;
 DROP VIEW lease;
-DROP FUNCTION claim, renew, choices;
+DROP FUNCTION claim, renew, resume, choices, outlook;

@@ -11,9 +11,11 @@ use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
 
-my $server = new_server('main',
-	extension => 0,
-	conf => 'max_prepared_transactions = 1');
+# So few machine IDs that one that must not be chosen would be.
+my $server = new_server('main', extension => 0, conf => <<'CONF');
+snowflake.machine_ids = '0-19'
+max_prepared_transactions = 1
+CONF
 
 # The machine IDs that a database's registry has leased to this server.
 sub leases
@@ -74,7 +76,7 @@ CREATE TABLE t (id bigint PRIMARY KEY DEFAULT snowflake_nextval(), n int);
 INSERT INTO t (n) SELECT generate_series(1, 200) RETURNING id;
 SQL
 my @drawn;
-foreach my $round (1 .. 5)
+foreach my $round (1 .. 9)
 {
 	push @drawn, split /\n/, $session->query($make_and_draw);
 	($ids, $error) = $session->query('ROLLBACK');
@@ -84,8 +86,10 @@ foreach my $round (1 .. 5)
 like($error, qr/function snowflake_nextval\(\) does not exist/, 'the extension is gone');
 push @drawn, split /\n/, $session->query($make_and_draw . 'COMMIT;');
 push @drawn, $server->draw(200, 'rolled_back');
-is(scalar @drawn, 1400, 'IDs were drawn in every round, and after the commit of a last one');
+is(scalar @drawn, 2200, 'IDs were drawn in every round, and after the commit of a last one');
 is(duplicates_of(@drawn), 0, 'no round has repeated an ID of those rolled back before');
+my %machine_ids = map { machine_id_of($_) => 1 } @drawn;
+is(keys %machine_ids, 10, 'nor claimed a machine ID again whose horizon lies ahead');
 is($server->safe_psql('rolled_back',
 		'SELECT count(*) FROM snowflake_lease_status WHERE mine'),
 	1, 'only the committed lease is in the table');
