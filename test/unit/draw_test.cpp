@@ -164,6 +164,13 @@ TEST_F(DrawRunTest, CutsABatchAtTheEndOfItsUnit)
     EXPECT_EQ(use_up(100), 95u);
 }
 
+TEST(MostAhead, IsHalfOfTheLongestWaitAndAtMost64Units)
+{
+    EXPECT_EQ(most_ahead(2), 1);
+    EXPECT_EQ(most_ahead(10), 5);
+    EXPECT_EQ(most_ahead(1000), 64);
+}
+
 TEST(LongestRun, IsOneSixtyFourthOfAUnitButAtLeastOne)
 {
     EXPECT_EQ(longest_run(kDefaultLayout), 64u);
@@ -224,13 +231,33 @@ TEST_F(DrawTest, WaitsForTheNextUnitWhenThisOneIsUsedUp)
     EXPECT_EQ(draw_at(101).id, id(101, 5, 0));
 }
 
-TEST_F(DrawTest, SaysWhenEveryLeaseHasUsedUpTheUnit)
+TEST_F(DrawTest, TellsAUsedUpSequenceFromAClockThatSteppedBack)
 {
     hold(5, 100);
     for (std::uint32_t i = 0; i < kSequences; i++) {
         draw_at(100);
     }
     EXPECT_TRUE(draw_at(100).saturated);
+    GeneratorState other;
+    other.clear();
+    EXPECT_FALSE(draw(other, source(), 99, 1).saturated);
+}
+
+TEST_F(DrawTest, TakesNothingFurtherAheadThanHalfOfWhatItWouldWait)
+{
+    const Lease &lease = hold(5, 100 + max_wait_ / 2 + 1);
+    const std::uint64_t word = lease.word.load();
+    EXPECT_EQ(draw_at(100).until, 101);
+    EXPECT_EQ(lease.word.load(), word);
+    EXPECT_EQ(draw_at(101).until, 101 + max_wait_ / 2);
+    EXPECT_EQ(lease.word.load(), word + 1);
+}
+
+TEST_F(DrawRunTest, TakesNoMoreThanItNeedsOfAUnitThatHasNotBegun)
+{
+    const Lease &lease = hold(1, 100);
+    EXPECT_EQ(use_up(100), 4096u);
+    EXPECT_EQ(lease.word.load(), layout_.first_tick(101) + 1);
 }
 
 TEST_F(DrawTest, KeepsTheTickThatItWaitsFor)
@@ -469,6 +496,14 @@ TEST_F(DrawTest, SaysSoWhenTheClockIsBeforeTheEpoch)
     hold(5, 0);
     EXPECT_EQ(draw_at(-1).verdict, Verdict::BeforeEpoch);
     EXPECT_EQ(draw_at(0).id, id(0, 5, 0));
+}
+
+TEST_F(DrawTest, TellsAClockFarBehindTheEndOfTimeFromTheEnd)
+{
+    const std::int64_t last = layout_.timestamp.max();
+    hold(7, last, last + 1);
+    use_up(last);
+    EXPECT_EQ(draw_at(last - 1000).verdict, Verdict::ClockBehind);
 }
 
 TEST_F(DrawTest, SaysSoWhenTheClockIsPastTheEndEvenWithoutALease)
