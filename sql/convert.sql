@@ -153,6 +153,10 @@ ALTER TABLE detail DROP COLUMN doubled;
 SELECT snowflake_convert('other', 'id');
 CREATE TABLE parted (id serial PRIMARY KEY) PARTITION BY RANGE (id);
 SELECT refusal($$SELECT snowflake_convert('parted', 'id')$$);
+CREATE TABLE dated (id serial, at date) PARTITION BY RANGE (at);
+CREATE TABLE dated_2026 PARTITION OF dated FOR VALUES FROM ('2026-01-01') TO ('2027-01-01');
+CREATE VIEW dated_view AS SELECT id FROM dated_2026;
+SELECT refusal($$SELECT snowflake_convert('dated', 'id')$$);
 -- none of this matters to a bigint
 CREATE VIEW other_view AS SELECT * FROM other;
 SELECT snowflake_revert('other', 'id');
