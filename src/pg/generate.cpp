@@ -143,7 +143,7 @@ std::int64_t draw_slowly(Session *session, std::uint32_t hint)
                     count_wait(cause, waiting_since);
                     report_clock_stuck(layout.to_unix_ms(drawn.until));
                 }
-                if (drawn.saturated && max_machine_ids > 1) {
+                if (cause == WaitCause::Sequence) {
                     request_growth(session);
                 }
                 wait_for_clock(layout.to_unix_ms(drawn.until));

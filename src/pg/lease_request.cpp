@@ -34,6 +34,9 @@ namespace {
 /* How often the start of a keeper is tried while no worker slot is free. */
 constexpr std::int64_t kRetrySlotMs = 50;
 
+/* How soon what is asked for without waiting is asked for again. */
+constexpr std::int64_t kPauseBetweenRequestsMs = 100;
+
 /* How soon a claim that found nothing free is repeated at the earliest. */
 constexpr std::int64_t kShortestRetryUs = 100000;
 
@@ -175,12 +178,16 @@ void note_dead_keeper(const Request &request, BackgroundWorkerHandle *handle)
     pg_unreachable();
 }
 
-[[noreturn]] void report_timeout(const Session &session)
+/* In: how the last service failed, if it did. */
+[[noreturn]] void report_timeout(const Session &session, const Failure &last)
 {
     ereport(ERROR,
             (errcode(ERRCODE_LOCK_NOT_AVAILABLE),
              errmsg("could not get a lease for generator \"%s\"", NameStr(session.key.generator)),
-             errdetail("The registry did not answer within %d ms.", acquire_timeout_ms),
+             last.sqlerrcode == 0
+                 ? errdetail("The registry did not answer within %d ms.", acquire_timeout_ms)
+                 : errdetail("The registry did not answer within %d ms. Before that: %s.",
+                             acquire_timeout_ms, last.message),
              errhint("Look for the keeper's messages in the server log; snowflake.acquire_timeout "
                      "sets how long to wait.")));
     pg_unreachable();
@@ -238,7 +245,7 @@ void wait_for_keeper(Session *session, std::int64_t deadline_us)
             if (no_slot) {
                 report_no_slot(*session);
             }
-            report_timeout(*session);
+            report_timeout(*session, progress.failure);
         }
         std::int64_t wake_us = deadline_us;
         if (retry_at_us > 0 && now_us < retry_at_us) {
@@ -380,31 +387,40 @@ void on_subtransaction_end(SubXactEvent event, SubTransactionId id, SubTransacti
 /* Asks without waiting; what goes wrong is tried again by a later call. */
 void request_and_go_on(Session *session, bool wants_more)
 {
-    SharedState *state = shared_state();
-    const std::int64_t now = monotonic_ms();
-    lock_state(LW_EXCLUSIVE);
-    bool ask = false;
-    if (session->pool != kNone) {
-        Pool &pool = state->pools[session->pool];
-        ask = pool.in_use && pool.generation == session->pool_generation &&
-              pool.private_to == -1 && pool.service == Service::Idle && now >= pool.not_before_ms;
-        if (ask) {
-            pool.not_before_ms = now + 100;
-        }
-    }
-    unlock_state();
-    if (!ask) {
+    if (session->pool == kNone) {
         return;
     }
-    BackgroundWorkerHandle *handle = nullptr;
-    launch_keeper(make_request(session, wants_more), &handle);
+    Pool &pool = shared_state()->pools[session->pool];
+    const std::int64_t now = monotonic_ms();
+    /* a glance without the lock: most calls find that somebody is at it */
+    if (pool.service != Service::Idle || now < pool.not_before_ms) {
+        return;
+    }
+    lock_state(LW_EXCLUSIVE);
+    const bool ask = pool.in_use && pool.generation == session->pool_generation &&
+                     pool.private_to == -1 && pool.service == Service::Idle &&
+                     now >= pool.not_before_ms;
+    if (ask) {
+        pool.not_before_ms = now + kPauseBetweenRequestsMs;
+    }
+    unlock_state();
+    if (ask) {
+        BackgroundWorkerHandle *handle = nullptr;
+        launch_keeper(make_request(session, wants_more), &handle);
+    }
 }
 
 } /* namespace */
 
 void request_renewal(Session *session) { request_and_go_on(session, false); }
 
-void request_growth(Session *session) { request_and_go_on(session, true); }
+void request_growth(Session *session)
+{
+    const auto setting = static_cast<std::uint32_t>(max_machine_ids);
+    if (session->count < most_machine_ids(session->key.layout, setting)) {
+        request_and_go_on(session, true);
+    }
+}
 
 void acquire_lease(Session *session, std::int64_t deadline_us)
 {

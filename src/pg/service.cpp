@@ -260,8 +260,7 @@ bool claim(Registry *registry, ServiceWork *work)
         forget_dropped_databases();
     }
     auto *avoid = static_cast<Avoid *>(palloc(sizeof(Avoid)));
-    /* A registry shared with other servers keeps the databases of this one apart by itself. */
-    const bool claimed = (OidIsValid(work->key.database) && claim_one(registry, work, true, avoid)) ||
+    const bool claimed = claim_one(registry, work, true, avoid) ||
                          claim_one(registry, work, false, avoid);
     pfree(avoid);
     return claimed;
@@ -310,13 +309,14 @@ void start_serving(Pool *pool)
 void look_at_pool(std::uint32_t index, ServiceWork *work)
 {
     SharedState *state = shared_state();
-    const Pool &pool = state->pools[index];
+    Pool &pool = state->pools[index];
     *work = ServiceWork{};
     work->pool = index;
     work->pool_generation = pool.generation;
     work->key = pool.key;
     work->request = pool.requested;
     work->wants_more = pool.wants_more;
+    pool.wants_more = false; /* who asks from now on asks the next service */
     work->claimed = kNone;
     work->count = pool.count;
     for (std::uint32_t i = 0; i < pool.count; i++) {
@@ -338,7 +338,6 @@ void end_service(Pool *pool, const ServiceWork &work, const Failure &failure)
     pool->served = work.request > pool->served ? work.request : pool->served;
     pool->failure = failure;
     pool->failure.retry_at_us = work.failure.retry_at_us;
-    pool->wants_more = false;
     if (failure.sqlerrcode != 0) {
         count(pool, &LeaseCounts::failures);
         pool->not_before_ms = monotonic_ms() + 1000;

@@ -110,10 +110,10 @@ struct Pool {
     std::uint64_t requested;
     std::uint64_t served;
     bool wants_more; /* ticks run out faster than the clock */
-    Service service;
+    std::atomic<Service> service;
     pid_t keeper_pid;
     std::int64_t launched_at_ms;   /* monotonic */
-    std::int64_t not_before_ms;    /* monotonic: a failed renewal is not repeated at once */
+    std::atomic<std::int64_t> not_before_ms; /* monotonic: what failed is not repeated at once */
     Failure failure;
     ConditionVariable served_cv;
 
