@@ -107,6 +107,26 @@ push @drawn, $server->draw(200, 'cut_off');
 is(scalar @drawn, 400, 'a session that ends in its transaction leaves the database usable');
 is(duplicates_of(@drawn), 0, 'and its IDs are not drawn again');
 
+# What is rolled back holds its machine ID until the horizon, and no longer.
+my $elsewhere = new_server('elsewhere', extension => 0, conf => <<'CONF');
+snowflake.machine_ids = '100,101'
+snowflake.lease_ttl = 1s
+CONF
+$session = $elsewhere->session;
+my @last;
+foreach my $round (1 .. 5)
+{
+	push @last, wait_until('a machine ID to be free again', 30,
+		sub {
+			my ($id) = $session->query(
+				'BEGIN; CREATE EXTENSION snowflake; SELECT snowflake_nextval()');
+			$session->query('ROLLBACK');
+			return $id;
+		});
+}
+ok(is_increasing(@last), 'two machine IDs are enough for five rounds');
+$session->quit;
+
 #----------------------------------------------------------------------
 # Savepoints
 #----------------------------------------------------------------------
@@ -199,7 +219,6 @@ foreach my $options ([], ['--single-transaction'])
 }
 
 # Onto a server that never saw the original, drawing in the transaction that restores.
-my $elsewhere = new_server('elsewhere', extension => 0);
 my $script = "$PostgreSQL::Test::Utils::tmp_check/committed.sql";
 $elsewhere->command_ok([ 'pg_restore', '-f', $script, $dump ], 'pg_restore to a script');
 append_to_file($script, "INSERT INTO public.t (n) SELECT generate_series(1, 1000);\n");
