@@ -127,6 +127,10 @@ EXPLAIN (COSTS off)
 SELECT * FROM event AS e JOIN event AS f
     ON snowflake_timestamp(f.id) > snowflake_timestamp(e.id)
     AND snowflake_timestamp(f.id) < snowflake_timestamp(e.id) + interval '10 s';
+-- a join that nothing meets keeps the other side's rows
+SELECT name, count(id) FROM span LEFT JOIN event ON snowflake_timestamp(id) > 'infinity'
+GROUP BY name ORDER BY name;
+SELECT count(*), count(name) FROM event LEFT JOIN span ON snowflake_timestamp(id) <= ended AND snowflake_timestamp(id) < '2025-01-01Z';
 -- an equality can still be hashed
 SET enable_nestloop = off;
 SET enable_mergejoin = off;

@@ -200,8 +200,9 @@ bool is_movable(const Target &target, Node *time, StrategyNumber strategy)
         return false;
     }
     const Relids relations = pull_varnos(target.root, time);
-    return strategy == BTEqualStrategyNumber ? bms_is_empty(relations) && !contain_subplans(time)
-                                             : !bms_is_member(target.relid, relations);
+    return strategy == BTEqualStrategyNumber
+               ? bms_is_empty(relations) && !contain_subplans(time)
+               : !bms_is_member(static_cast<int>(target.relid), relations);
 }
 
 bool read_comparison(const Target &target, Node *node, List *clauses, TimeComparison *comparison)
@@ -346,6 +347,8 @@ bool is_false_or_null(Node *node)
     return IsA(node, Const) && (constant->constisnull || !DatumGetBool(constant->constvalue));
 }
 
+/* Clauses are trees: NOLINTBEGIN(misc-no-recursion) */
+
 List *replaced_conjuncts(const Target &target, List *clauses);
 
 /* The arms of an OR with their predicates replaced: the same list if there are none. */
@@ -403,6 +406,7 @@ List *replacement_of(const Target &target, Node *clause, List *clauses)
  */
 List *replaced_conjuncts(const Target &target, List *clauses)
 {
+    check_stack_depth();
     List *result = NIL;
     bool changed = false;
     ListCell *cell = nullptr;
@@ -427,6 +431,7 @@ List *replaced_conjuncts(const Target &target, List *clauses)
 /* Replaces the predicates of WHERE and JOIN ... ON, which are lists by now. */
 void replace_in_join_tree(const Target &target, Node *node)
 {
+    check_stack_depth();
     ListCell *cell = nullptr;
     if (node == nullptr) {
         return;
@@ -446,6 +451,8 @@ void replace_in_join_tree(const Target &target, Node *node)
             replaced_conjuncts(target, reinterpret_cast<List *>(join->quals)));
     }
 }
+
+/* NOLINTEND(misc-no-recursion) */
 
 /* Replaces the predicates of row-level security and security-barrier views. */
 void replace_in_security_quals(const Target &target, RangeTblEntry *entry)
