@@ -53,6 +53,8 @@ SQL
 			is($session->query('SELECT snowflake_currval()'),
 				$drawn[-1], "$how, round $round: which have a current value again");
 		}
+		is($maker->query($machine_id_held), machine_id_of($drawn[-1]),
+			"$how, round $round: and draw on a lease of the new registry");
 	}
 	push @drawn, scalar $stranger->query('SELECT snowflake_nextval()');
 	is(scalar @drawn, 2 * 3 * (8 + $rounds) + 1, "$how: IDs were drawn before and after");
