@@ -102,6 +102,11 @@ void pin_settings()
 void serve_remotely()
 {
     if (!remote.connected()) {
+        /* Asked for by a session that has not seen the setting change: nowhere is no registry. */
+        if (!registry_is_shared()) {
+            ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                            errmsg("snowflake.registry is no longer set")));
+        }
         remote.connect(registry_conninfo());
         lock_state(LW_EXCLUSIVE);
         shared_state()->skew_us = remote.skew_us();

@@ -23,10 +23,17 @@ extern "C" {
 namespace snowflake {
 namespace {
 
-/* No host is waited for longer than this to connect, nor a statement to end. */
-constexpr std::int64_t kLongestConnectUs = 2000000;
+/* No host is waited for longer than this to connect, nor a lock there. */
+constexpr int kLongestPatienceMs = 2000;
 
+/* How long one statement may take. */
 std::int64_t step_limit_us() { return static_cast<std::int64_t>(acquire_timeout_ms) * 1000; }
+
+/*
+ * How long one part of what a waiting session waits for may take: so that, where
+ * one does, there is time for the others, or to tell the session.
+ */
+int patience_ms(int parts) { return std::clamp(acquire_timeout_ms / parts, 1, kLongestPatienceMs); }
 
 /* What libpq says, in one line. */
 char *said(const char *message)
@@ -63,10 +70,9 @@ bool wait_for_socket(PGconn *connection, int events, std::int64_t deadline_us)
 }
 
 /* Connects to one host. In case of failure returns why, palloc'ed, and no connection. */
-const char *connect_to(const char *conninfo, PGconn **connection)
+const char *connect_to(const char *conninfo, int limit_ms, PGconn **connection)
 {
-    const std::int64_t deadline_us =
-        monotonic_us() + std::min(step_limit_us(), kLongestConnectUs);
+    const std::int64_t deadline_us = monotonic_us() + static_cast<std::int64_t>(limit_ms) * 1000;
     PGconn *attempt = PQconnectStart(conninfo);
     *connection = attempt;
     if (attempt == nullptr) {
@@ -200,7 +206,8 @@ void RemoteRegistry::connect(const char *conninfo)
     StringInfoData problems;
     initStringInfo(&problems);
     for (int n = 0; n < hosts.count && connection_ == nullptr; n++) {
-        const char *problem = connect_to(hosts.conninfos[n], &connection_);
+        const char *problem =
+            connect_to(hosts.conninfos[n], patience_ms(hosts.count + 1), &connection_);
         if (problem != nullptr) {
             appendStringInfo(&problems, "%s%s", problems.len == 0 ? "" : "; ", problem);
         }
@@ -239,11 +246,19 @@ void RemoteRegistry::look_around()
 void RemoteRegistry::begin()
 {
     run("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", 0, nullptr);
-    /* A horizon that is used must be there after a crash and after a failover. */
-    run("SELECT pg_catalog.set_config('synchronous_commit', 'on', true) "
-        "WHERE pg_catalog.current_setting('synchronous_commit') "
-        "OPERATOR(pg_catalog.=) ANY (ARRAY['off', 'local'])",
-        0, nullptr);
+    /*
+     * A statement that is no longer waited for must not stay there and keep its
+     * connection. (PostgreSQL lifts statement_timeout before it commits.) A
+     * horizon that is used must be there after a crash and after a failover.
+     */
+    const char *const limits[] = {psprintf("%d", acquire_timeout_ms),
+                                  psprintf("%d", patience_ms(2))};
+    run("SELECT pg_catalog.set_config('statement_timeout', $1, true), "
+        "pg_catalog.set_config('lock_timeout', $2, true), "
+        "CASE WHEN pg_catalog.current_setting('synchronous_commit') "
+        "OPERATOR(pg_catalog.=) ANY (ARRAY['off', 'local']) "
+        "THEN pg_catalog.set_config('synchronous_commit', 'on', true) END",
+        lengthof(limits), limits);
 }
 
 void RemoteRegistry::commit() { run("COMMIT", 0, nullptr); }
@@ -294,10 +309,15 @@ void RemoteRegistry::run(const char *sql, int count, const char *const *values)
     }
     const char *code = PQresultErrorField(result_, PG_DIAG_SQLSTATE);
     const bool has_code = code != nullptr && std::strlen(code) == 5;
-    ereport(ERROR,
-            (errcode(has_code ? MAKE_SQLSTATE(code[0], code[1], code[2], code[3], code[4])
-                              : ERRCODE_CONNECTION_FAILURE),
-             errmsg("the registry says: %s", said(PQresultErrorMessage(result_)))));
+    const int sqlerrcode = has_code ? MAKE_SQLSTATE(code[0], code[1], code[2], code[3], code[4])
+                                    : ERRCODE_CONNECTION_FAILURE;
+    const char *primary = PQresultErrorField(result_, PG_DIAG_MESSAGE_PRIMARY);
+    ereport(ERROR, (errcode(sqlerrcode),
+                    errmsg("the registry says: %s",
+                           said(primary != nullptr ? primary : PQresultErrorMessage(result_))),
+                    sqlerrcode == ERRCODE_INSUFFICIENT_PRIVILEGE
+                        ? errhint("Grant its role EXECUTE on the lease functions there.")
+                        : errhint("Look at the registry's server.")));
 }
 
 LeaseRow RemoteRegistry::call(const LeaseFunction &function, const char *const *arguments)
