@@ -24,7 +24,7 @@ export PG_CONFIG
 
 # These install what they need, PostgreSQL included, so they must not need PGXS.
 SELF_SUFFICIENT = help setup check check-unit check-tsan check-asan check-regress \
-	check-isolation check-tap chaos check-fuzz simulate check-mutants \
+	check-isolation check-tap chaos check-server-sanitizers check-valgrind check-fuzz simulate check-mutants \
 	lint format demo demo-stop
 
 GOALS = $(or $(MAKECMDGOALS),all)
@@ -68,6 +68,8 @@ help:
 	@echo 'make check-mutants    see that the simulation finds the faults planted in it'
 	@echo 'make check-fuzz       fuzz what reads text                  [FUZZ_SECONDS=60, of each]'
 	@echo 'make chaos            servers and all that may happen to them    [MINUTES=2] [SEED=n]'
+	@echo 'make check-server-sanitizers   regression tests with all of it under sanitizers'
+	@echo 'make check-valgrind   a short run of a server under valgrind'
 	@echo 'make lint             formatting and static analysis'
 	@echo 'make format           format the C++ sources'
 	@echo 'make setup            install what all of these need, from Debian packages'
@@ -95,6 +97,9 @@ lint format:
 
 chaos:
 	@scripts/check chaos
+
+check-server-sanitizers check-valgrind:
+	@scripts/$@
 
 demo:
 	@scripts/demo start
