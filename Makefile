@@ -1,6 +1,8 @@
 # snowflake: a PostgreSQL extension. `make help` lists the targets.
 
 EXTENSION = snowflake
+# of the release; that of the SQL objects is in the control file
+EXTVERSION := $(shell sed -nE 's/^    "version": "(.*)",/\1/p' META.json)
 MODULE_big = snowflake
 DATA = $(wildcard snowflake--*.sql)
 
@@ -14,7 +16,7 @@ ISOLATION_OPTS = --load-extension=snowflake
 
 EXTRA_CLEAN = build regression.diffs regression.out results output_iso log tmp_check
 
-PG_CPPFLAGS = -I$(srcdir)/src -I$(libpq_srcdir)
+PG_CPPFLAGS = -I$(srcdir)/src -I$(libpq_srcdir) -DSNOWFLAKE_VERSION='"$(EXTVERSION)"'
 SHLIB_LINK_INTERNAL = $(libpq)
 # 15's headers use `register`, which C++17 no longer knows.
 PG_CXXFLAGS = -std=c++17 -Wextra -Wno-register -Wno-unused-parameter $(WERROR)
@@ -24,8 +26,9 @@ export PG_CONFIG
 
 # These install what they need, PostgreSQL included, so they must not need PGXS.
 SELF_SUFFICIENT = help setup check check-unit check-tsan check-asan check-regress \
-	check-isolation check-tap chaos check-server-sanitizers check-valgrind check-fuzz simulate check-mutants \
-	lint format demo demo-stop
+	check-isolation check-tap check-all check-majors check-packages chaos \
+	check-server-sanitizers check-valgrind check-fuzz simulate check-mutants \
+	lint format dist demo demo-stop
 
 GOALS = $(or $(MAKECMDGOALS),all)
 
@@ -37,6 +40,17 @@ ifeq (,$(wildcard $(PGXS)))
 $(error PostgreSQL's build system was not found: try `make setup`, or set PG_CONFIG)
 endif
 include $(PGXS)
+
+# Another extension has the same name, see doc/migrating.md.
+install: not-over-another
+.PHONY: not-over-another
+not-over-another:
+	@control='$(DESTDIR)$(datadir)/extension/snowflake.control'; \
+	if [ -z '$(OVERWRITE)' ] && [ -e "$$control" ] && ! grep -q 'time-ordered 64-bit' "$$control"; then \
+		echo "$$control belongs to another extension named snowflake:" \
+			'see doc/migrating.md, then use `make install OVERWRITE=1`' >&2; \
+		exit 1; \
+	fi
 
 # PGXS leaves PG_CXXFLAGS out when it makes bitcode.
 COMPILE.cxx.bc += $(PG_CXXFLAGS)
@@ -63,6 +77,10 @@ help:
 	@echo 'make check-regress    regression tests, without and with preloading'
 	@echo 'make check-isolation  isolation tests'
 	@echo 'make check-tap        tests with whole servers              [T=t/010_x.pl] [KEEP=1]'
+	@echo 'make check-all        all tests on PostgreSQL 15, 17 and 18, in Debian chroots where needed'
+	@echo '                      (made at first use, as root; kept in $$SNOWFLAKE_CHROOTS)'
+	@echo 'make check-majors     build and regression tests on other majors   [MAJORS="17 18"]'
+	@echo 'make check-packages   the release archive and the Debian package: made, installed, used'
 	@echo 'make simulate         many servers in one process, while everything goes wrong'
 	@echo '                                                    [EVENTS=n] [SEEDS=n] [SEED=x to replay]'
 	@echo 'make check-mutants    see that the simulation finds the faults planted in it'
@@ -72,6 +90,7 @@ help:
 	@echo 'make check-valgrind   a short run of a server under valgrind'
 	@echo 'make lint             formatting and static analysis'
 	@echo 'make format           format the C++ sources'
+	@echo 'make dist             the release archive of what is committed, in build/'
 	@echo 'make setup            install what all of these need, from Debian packages'
 
 setup:
@@ -83,6 +102,12 @@ check:
 check-unit check-tsan check-asan check-regress check-isolation check-tap: check-%:
 	@scripts/check $*
 
+check-all:
+	@scripts/check-majors
+
+check-majors:
+	@REGRESS_ONLY=1 scripts/check-majors $(or $(MAJORS),17 18)
+
 # The simulation of the core: deterministic, without a server.
 simulate check-mutants:
 	@scripts/setup build
@@ -91,6 +116,14 @@ simulate check-mutants:
 check-fuzz:
 	@scripts/setup build fuzz
 	@test/fuzz/run.sh $(or $(FUZZ_SECONDS),60)
+
+check-packages:
+	@scripts/check-packages
+
+dist:
+	@mkdir -p build
+	git archive --format=zip --prefix=$(EXTENSION)-$(EXTVERSION)/ \
+		-o build/$(EXTENSION)-$(EXTVERSION).zip HEAD
 
 lint format:
 	@scripts/lint $@

@@ -10,7 +10,7 @@
 #include "pg/time_predicates.h"
 
 extern "C" {
-PG_MODULE_MAGIC;
+SNOWFLAKE_MODULE_MAGIC;
 PGDLLEXPORT void _PG_init(void);
 }
 
