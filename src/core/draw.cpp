@@ -41,15 +41,16 @@ std::int64_t binding_last_id(const GeneratorState &state, const Layout &layout,
 }
 
 /* The lease that can serve soonest; of equals the one with the lowest machine ID. */
-Best look(const Source &source, std::int64_t last_id, std::int64_t now, std::int64_t latest) noexcept
+Best look(const Source &source, std::int64_t last_id, std::int64_t now,
+          std::int64_t latest) noexcept
 {
     Best best;
     for (std::uint32_t i = 0; i < source.count; i++) {
         const LeaseRef &ref = source.refs[i];
         const Lease &lease = source.leases[ref.index];
-        const TakePlan plan = plan_take(*source.layout, lease.word.load(std::memory_order_acquire),
-                                        now, lease.horizon.load(std::memory_order_acquire), latest,
-                                        1);
+        const TakePlan plan =
+            plan_take(*source.layout, lease.word.load(std::memory_order_acquire), now,
+                      lease.horizon.load(std::memory_order_acquire), latest, 1);
         if (lease.version.load(std::memory_order_acquire) != ref.version) {
             continue;
         }
@@ -109,7 +110,8 @@ Draw draw(GeneratorState &state, const Source &source, std::int64_t now,
         const bool current =
             lease.version.load(std::memory_order_acquire) == state.lease_version.get();
         if (current && time == now) {
-            return detail::issue(state, layout, now >= lease.renew_at.load(std::memory_order_relaxed));
+            return detail::issue(state, layout,
+                                 now >= lease.renew_at.load(std::memory_order_relaxed));
         }
         if (current && time > now && time <= latest) {
             return wait_until(time, false);
@@ -155,8 +157,7 @@ Draw draw(GeneratorState &state, const Source &source, std::int64_t now,
         if (taken_for > now) {
             return wait_until(taken_for, !stepped_back);
         }
-        return detail::issue(state, layout,
-                             now >= lease.renew_at.load(std::memory_order_relaxed));
+        return detail::issue(state, layout, now >= lease.renew_at.load(std::memory_order_relaxed));
     }
 }
 

@@ -53,9 +53,9 @@ struct alignas(kCacheLine) GeneratorState {
     Shown<std::uint64_t> lease_version; /* the run's lease ... */
     Shown<std::uint32_t> lease_index;
     Shown<std::uint32_t> machine_id;
-    Shown<std::int64_t> last_id;        /* of the session; -1: none yet */
-    Shown<std::uint64_t> issued;        /* IDs, ever */
-    Shown<std::uint32_t> run_length;    /* of the latest run */
+    Shown<std::int64_t> last_id;     /* of the session; -1: none yet */
+    Shown<std::uint64_t> issued;     /* IDs, ever */
+    Shown<std::uint32_t> run_length; /* of the latest run */
 
     void clear() noexcept
     {

@@ -44,9 +44,9 @@ constexpr std::size_t kCacheLine = 64;
 
 /* A lease as a session knows it: which one, and since which claim. */
 struct LeaseRef {
-    std::uint32_t index;      /* in the table of leases */
+    std::uint32_t index; /* in the table of leases */
     std::uint32_t machine_id;
-    std::uint64_t version;    /* even; 0 is no lease */
+    std::uint64_t version; /* even; 0 is no lease */
 };
 
 enum class TakeOutcome {
@@ -83,11 +83,9 @@ constexpr std::uint64_t tick_at(const Layout &layout, std::uint64_t word, std::i
  * Out: a run of ticks within one unit of time, not before now.
  */
 constexpr TakePlan plan_take(const Layout &layout, std::uint64_t word, std::int64_t now,
-                             std::int64_t horizon, std::int64_t latest,
-                             std::uint32_t want) noexcept
+                             std::int64_t horizon, std::int64_t latest, std::uint32_t want) noexcept
 {
-    const std::uint64_t first =
-        layout.tick_time(word) < now ? tick_at(layout, word, now) : word;
+    const std::uint64_t first = layout.tick_time(word) < now ? tick_at(layout, word, now) : word;
     const std::int64_t time = layout.tick_time(first);
     /* Behind a clock that was there and stepped back, the end is just far ahead. */
     if (time > layout.timestamp.max() && time <= latest) {
@@ -103,8 +101,7 @@ constexpr TakePlan plan_take(const Layout &layout, std::uint64_t word, std::int6
         return {TakeOutcome::AtHorizon, first, 0};
     }
     const std::uint64_t left = layout.sequence.mask() - (first & layout.sequence.mask()) + 1;
-    return {TakeOutcome::Taken, first,
-            static_cast<std::uint32_t>(want < left ? want : left)};
+    return {TakeOutcome::Taken, first, static_cast<std::uint32_t>(want < left ? want : left)};
 }
 
 /*
@@ -186,8 +183,7 @@ struct alignas(2 * kCacheLine) Lease {
             }
             /* acquire orders the second look at the version after the swap */
         } while (!word.compare_exchange_weak(seen, plan.first + plan.count,
-                                             std::memory_order_acq_rel,
-                                             std::memory_order_acquire));
+                                             std::memory_order_acq_rel, std::memory_order_acquire));
         if (version.load(std::memory_order_acquire) != ref.version) {
             return {TakeOutcome::Changed, 0, 0};
         }

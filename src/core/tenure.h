@@ -18,8 +18,9 @@ namespace snowflake {
 
 /* What a lease is granted for, all in ID time. */
 struct Terms {
-    std::int64_t ttl;      /* at least 1 */
-    std::int64_t max_wait; /* at least 2: how far in the future a lease's word may be to be of use */
+    std::int64_t ttl; /* at least 1 */
+    /* at least 2: how far in the future a lease's word may be to be of use */
+    std::int64_t max_wait;
 };
 
 /*

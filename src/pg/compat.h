@@ -88,7 +88,8 @@ inline bool walk_expression(Node *node, bool (*walker)(Node *, void *), void *co
 #if PG_VERSION_NUM >= 160000
     return expression_tree_walker(node, walker, context);
 #else
-    return expression_tree_walker(node, reinterpret_cast<bool (*)()>(reinterpret_cast<void *>(walker)), context);
+    return expression_tree_walker(
+        node, reinterpret_cast<bool (*)()>(reinterpret_cast<void *>(walker)), context);
 #endif
 }
 

@@ -25,15 +25,15 @@ std::int64_t id_time(const Layout &layout) { return layout.from_unix_ms(wall_clo
 
 [[noreturn]] void report_before_epoch(const Session &session)
 {
-    ereport(ERROR,
-            (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-             errmsg("the clock shows a time before the epoch of generator \"%s\"",
-                    NameStr(session.key.generator)),
-             errdetail("The clock shows %s, the epoch is %s.",
-                       pstrdup(timestamptz_to_str(timestamptz_of(wall_clock_us()))),
-                       pstrdup(timestamptz_to_str(
-                           timestamptz_of(session.key.layout.epoch_ms * 1000)))),
-             errhint("Set the server's clock.")));
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+         errmsg("the clock shows a time before the epoch of generator \"%s\"",
+                NameStr(session.key.generator)),
+         errdetail("The clock shows %s, the epoch is %s.",
+                   pstrdup(timestamptz_to_str(timestamptz_of(wall_clock_us()))),
+                   pstrdup(timestamptz_to_str(timestamptz_of(session.key.layout.epoch_ms * 1000)))),
+         errhint("Set the server's clock.")));
     pg_unreachable();
 }
 
@@ -175,8 +175,8 @@ inline std::int64_t next_id(Session *session, std::uint32_t hint)
     }
     const Layout &layout = session->key.layout;
     GeneratorState &state = *my_state;
-    std::int64_t id = draw_from_run(
-        state, layout, shared_state()->leases[state.lease_index.get()], id_time(layout));
+    std::int64_t id = draw_from_run(state, layout, shared_state()->leases[state.lease_index.get()],
+                                    id_time(layout));
     if (id < 0) {
         id = draw_slowly(session, hint);
     }
@@ -189,10 +189,7 @@ inline std::int64_t next_id(Session *session, std::uint32_t hint)
 
 using namespace snowflake;
 
-SNOWFLAKE_FUNCTION(snowflake_nextval)
-{
-    PG_RETURN_INT64(next_id(session_of_call(fcinfo, 0), 1));
-}
+SNOWFLAKE_FUNCTION(snowflake_nextval) { PG_RETURN_INT64(next_id(session_of_call(fcinfo, 0), 1)); }
 
 SNOWFLAKE_FUNCTION(snowflake_nextvals)
 {

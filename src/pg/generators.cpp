@@ -47,10 +47,7 @@ std::string_view view_of(const text *value)
     return {VARDATA_ANY(value), VARSIZE_ANY_EXHDR(value)};
 }
 
-char *cstring_of(std::string_view value)
-{
-    return pnstrdup(value.data(), value.size());
-}
+char *cstring_of(std::string_view value) { return pnstrdup(value.data(), value.size()); }
 
 /* What a search for uses of a generator looks for, and what it has found. */
 struct UseSearch {
@@ -101,8 +98,9 @@ void check_column_defaults(UseSearch *search)
         bool null = false;
         const Datum expression =
             heap_getattr(tuple, Anum_pg_attrdef_adbin, RelationGetDescr(defaults), &null);
-        if (!null && uses_generator(static_cast<Node *>(stringToNode(TextDatumGetCString(expression))),
-                                    search)) {
+        if (!null &&
+            uses_generator(static_cast<Node *>(stringToNode(TextDatumGetCString(expression))),
+                           search)) {
             report_in_use(search->name,
                           psprintf("Column \"%s\" of table %s draws on it.",
                                    get_attname(row->adrelid, row->adnum, false),
@@ -126,9 +124,11 @@ void check_domain_defaults(UseSearch *search)
         bool null = false;
         const Datum expression =
             heap_getattr(tuple, Anum_pg_type_typdefaultbin, RelationGetDescr(types), &null);
-        if (!null && uses_generator(static_cast<Node *>(stringToNode(TextDatumGetCString(expression))),
-                                    search)) {
-            report_in_use(search->name, psprintf("Domain %s draws on it.", format_type_be(row->oid)));
+        if (!null &&
+            uses_generator(static_cast<Node *>(stringToNode(TextDatumGetCString(expression))),
+                           search)) {
+            report_in_use(search->name,
+                          psprintf("Domain %s draws on it.", format_type_be(row->oid)));
         }
     }
     systable_endscan(scan);
@@ -182,10 +182,9 @@ const char *schema_of_call(Oid extension) { return quote_identifier(extension_sc
 Oid generator_table(Oid extension)
 {
     const char *schema = extension_schema(extension);
-    const Oid table = schema == nullptr
-                          ? InvalidOid
-                          : get_relname_relid("snowflake_generator",
-                                              get_namespace_oid(schema, true));
+    const Oid table = schema == nullptr ? InvalidOid
+                                        : get_relname_relid("snowflake_generator",
+                                                            get_namespace_oid(schema, true));
     if (!OidIsValid(table) || getExtensionOfObject(RelationRelationId, table) != extension) {
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
                         errmsg("table snowflake_generator of extension \"snowflake\" is missing"),

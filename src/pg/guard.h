@@ -30,19 +30,17 @@ inline Datum guarded(FunctionCallInfo fcinfo)
     } catch (...) {
     }
     /* out here the exception object is gone, and ereport may jump */
-    ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR), errmsg("snowflake: unexpected exception: %s", what)));
+    ereport(ERROR,
+            (errcode(ERRCODE_INTERNAL_ERROR), errmsg("snowflake: unexpected exception: %s", what)));
 }
 
 } /* namespace snowflake */
 
 /* Declares an SQL function; its body follows, with `fcinfo` as for any V1 function. */
-#define SNOWFLAKE_FUNCTION(name)                                    \
-    static Datum name##_body(FunctionCallInfo fcinfo);              \
-    extern "C" {                                                    \
-    PG_FUNCTION_INFO_V1(name);                                      \
-    }                                                               \
-    Datum name(PG_FUNCTION_ARGS)                                    \
-    {                                                               \
-        return snowflake::guarded<name##_body>(fcinfo);             \
-    }                                                               \
+#define SNOWFLAKE_FUNCTION(name)                                                     \
+    static Datum name##_body(FunctionCallInfo fcinfo);                               \
+    extern "C" {                                                                     \
+    PG_FUNCTION_INFO_V1(name);                                                       \
+    }                                                                                \
+    Datum name(PG_FUNCTION_ARGS) { return snowflake::guarded<name##_body>(fcinfo); } \
     static Datum name##_body([[maybe_unused]] FunctionCallInfo fcinfo)

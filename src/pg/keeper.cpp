@@ -4,8 +4,8 @@
  *
  * It lives for as long as there are unserved requests: connect, serve pool after
  * pool, each in one transaction, and exit. To a registry that servers share it
- * needs no database here, and makes one connection for all it serves. Between renewals nothing is connected
- * to a database for our sake, so databases can be dropped, renamed and copied.
+ * needs no database here, and makes one connection for all it serves. Between renewals nothing is
+ * connected to a database for our sake, so databases can be dropped, renamed and copied.
  *
  * Every way it can end leaves the pool it was serving free for another keeper,
  * and a message for the sessions that wait:

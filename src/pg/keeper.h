@@ -14,8 +14,8 @@ extern "C" {
 namespace snowflake {
 
 /*
- * Starts a keeper for a database's registry, or (InvalidOid) for the shared one. False if no worker slot is free.
- * This process is told when the keeper starts and ends.
+ * Starts a keeper for a database's registry, or (InvalidOid) for the shared one. False if no worker
+ * slot is free. This process is told when the keeper starts and ends.
  */
 bool start_keeper(Oid database, BackgroundWorkerHandle **handle);
 

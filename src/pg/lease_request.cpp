@@ -58,9 +58,9 @@ struct Request {
 
 [[noreturn]] void report_too_many_pools()
 {
-    ereport(ERROR, (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
-                    errmsg("this server already draws IDs for %u databases and generators",
-                           kMaxPools)));
+    ereport(ERROR,
+            (errcode(ERRCODE_CONFIGURATION_LIMIT_EXCEEDED),
+             errmsg("this server already draws IDs for %u databases and generators", kMaxPools)));
     pg_unreachable();
 }
 
@@ -88,8 +88,8 @@ Request make_request(Session *session, bool wants_more)
 bool may_launch(Pool *pool)
 {
     const std::int64_t now = monotonic_ms();
-    const bool lost = pool->service == Service::Launching &&
-                      now - pool->launched_at_ms > kLaunchTimeoutMs;
+    const bool lost =
+        pool->service == Service::Launching && now - pool->launched_at_ms > kLaunchTimeoutMs;
     if (pool->service != Service::Idle && !lost) {
         return false;
     }
@@ -134,9 +134,8 @@ Progress progress_of(const Request &request)
     progress.gone = pool.generation != request.generation;
     progress.served = !progress.gone && pool.served >= request.number;
     progress.idle =
-        pool.service == Service::Idle ||
-        (pool.service == Service::Launching &&
-         monotonic_ms() - pool.launched_at_ms > kLaunchTimeoutMs);
+        pool.service == Service::Idle || (pool.service == Service::Launching &&
+                                          monotonic_ms() - pool.launched_at_ms > kLaunchTimeoutMs);
     progress.failure = pool.failure;
     unlock_state();
     return progress;
@@ -159,11 +158,11 @@ void note_dead_keeper(const Request &request, BackgroundWorkerHandle *handle)
 
 [[noreturn]] void report_failure(const Session &session, const Failure &failure)
 {
-    ereport(ERROR, (errcode(failure.sqlerrcode),
-                    errmsg("could not get a lease for generator \"%s\"",
-                           NameStr(session.key.generator)),
-                    errdetail("%s.", failure.message),
-                    failure.hint[0] == '\0' ? 0 : errhint("%s", failure.hint)));
+    ereport(ERROR,
+            (errcode(failure.sqlerrcode),
+             errmsg("could not get a lease for generator \"%s\"", NameStr(session.key.generator)),
+             errdetail("%s.", failure.message),
+             failure.hint[0] == '\0' ? 0 : errhint("%s", failure.hint)));
     pg_unreachable();
 }
 
@@ -200,8 +199,8 @@ void sleep_on(const Request &request, std::int64_t until_us)
     if (event == 0) {
         event = wait_event("SnowflakeLease");
     }
-    const std::int64_t ms = std::clamp<std::int64_t>((until_us - monotonic_us()) / 1000, 1,
-                                                     kLongestSleepMs);
+    const std::int64_t ms =
+        std::clamp<std::int64_t>((until_us - monotonic_us()) / 1000, 1, kLongestSleepMs);
     ConditionVariableTimedSleep(&shared_state()->pools[request.pool].served_cv,
                                 static_cast<long>(ms), event);
 }
@@ -378,9 +377,8 @@ void on_subtransaction_end(SubXactEvent event, SubTransactionId id, SubTransacti
         for_each_private_pool(claimed_here,
                               [](std::uint32_t index, Pool *pool) { drop_pool(index); });
     } else if (event == SUBXACT_EVENT_COMMIT_SUB) {
-        for_each_private_pool(claimed_here, [parent](std::uint32_t index, Pool *pool) {
-            pool->claimed_in = parent;
-        });
+        for_each_private_pool(
+            claimed_here, [parent](std::uint32_t index, Pool *pool) { pool->claimed_in = parent; });
     }
 }
 

@@ -136,9 +136,12 @@ ClaimReply Registry::claim(const ClaimRequest &request)
 
 std::int64_t Registry::renew(const PoolKey &key, std::uint32_t machine_id, std::int64_t horizon)
 {
-    const char *const arguments[] = {NameStr(key.generator), number_text(machine_id),
-                                     instance_text(),        database_text(key),
-                                     ttl_text(),             number_text(horizon)};
+    const char *const arguments[] = {NameStr(key.generator),
+                                     number_text(machine_id),
+                                     instance_text(),
+                                     database_text(key),
+                                     ttl_text(),
+                                     number_text(horizon)};
     return number_or(call(kLeaseFunctions[kRenew], arguments).values[0], -1);
 }
 

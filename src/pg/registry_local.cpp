@@ -59,11 +59,12 @@ ExtensionRow read_extension(Oid extension)
 
 [[noreturn]] void report_missing(const char *function)
 {
-    ereport(ERROR,
-            (errcode(ERRCODE_UNDEFINED_FUNCTION),
-             errmsg("function %s of extension \"snowflake\" is missing or is not the extension's own",
-                    function),
-             errhint("Drop and create the extension again.")));
+    ereport(
+        ERROR,
+        (errcode(ERRCODE_UNDEFINED_FUNCTION),
+         errmsg("function %s of extension \"snowflake\" is missing or is not the extension's own",
+                function),
+         errhint("Drop and create the extension again.")));
     pg_unreachable();
 }
 
@@ -96,10 +97,10 @@ Oid extension_of_function(Oid function)
 {
     const Oid extension = getExtensionOfObject(ProcedureRelationId, function);
     if (!OidIsValid(extension)) {
-        ereport(ERROR, (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                        errmsg("function %s does not belong to an extension",
-                               format_procedure(function)),
-                        errhint("Use the functions that CREATE EXTENSION snowflake makes.")));
+        ereport(ERROR,
+                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                 errmsg("function %s does not belong to an extension", format_procedure(function)),
+                 errhint("Use the functions that CREATE EXTENSION snowflake makes.")));
     }
     return extension;
 }
@@ -127,8 +128,8 @@ LocalRegistry::LocalRegistry(Oid extension)
 
     /* A session that claims for itself has no rights on these; their owner has. */
     GetUserIdAndSecContext(&caller_, &caller_context_);
-    SetUserIdAndSecContext(owner, caller_context_ | SECURITY_LOCAL_USERID_CHANGE |
-                                      SECURITY_RESTRICTED_OPERATION);
+    SetUserIdAndSecContext(
+        owner, caller_context_ | SECURITY_LOCAL_USERID_CHANGE | SECURITY_RESTRICTED_OPERATION);
     if (SPI_connect() != SPI_OK_CONNECT) {
         elog(ERROR, "could not connect to SPI");
     }

@@ -59,9 +59,9 @@ bool wait_for_socket(PGconn *connection, int events, std::int64_t deadline_us)
     if (left_us <= 0) {
         return false;
     }
-    const int woken = WaitLatchOrSocket(
-        MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH | events, PQsocket(connection),
-        static_cast<long>(left_us / 1000 + 1), event);
+    const int woken =
+        WaitLatchOrSocket(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH | events,
+                          PQsocket(connection), static_cast<long>(left_us / 1000 + 1), event);
     if ((woken & WL_LATCH_SET) != 0) {
         ResetLatch(MyLatch);
     }
@@ -83,10 +83,10 @@ const char *connect_to(const char *conninfo, int limit_ms, PGconn **connection)
     while (problem == nullptr && status != PGRES_POLLING_OK) {
         if (PQstatus(attempt) == CONNECTION_BAD || status == PGRES_POLLING_FAILED) {
             problem = said(PQerrorMessage(attempt));
-        } else if (!wait_for_socket(attempt,
-                                    status == PGRES_POLLING_READING ? WL_SOCKET_READABLE
-                                                                    : WL_SOCKET_WRITEABLE,
-                                    deadline_us)) {
+        } else if (!wait_for_socket(
+                       attempt,
+                       status == PGRES_POLLING_READING ? WL_SOCKET_READABLE : WL_SOCKET_WRITEABLE,
+                       deadline_us)) {
             problem = psprintf("connection to \"%s\", port %s timed out", PQhost(attempt),
                                PQport(attempt));
         } else {
@@ -181,9 +181,9 @@ HostList hosts_of(const char *conninfo)
     char *problem = nullptr;
     PQconninfoOption *options = PQconninfoParse(conninfo, &problem);
     if (options == nullptr) {
-        ereport(ERROR, (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
-                        errmsg("invalid connection string in snowflake.registry: %s",
-                               said(problem))));
+        ereport(ERROR,
+                (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
+                 errmsg("invalid connection string in snowflake.registry: %s", said(problem))));
     }
     HostList list{1, nullptr};
     for (const PQconninfoOption *option = options; option->keyword != nullptr; option++) {
@@ -213,10 +213,9 @@ void RemoteRegistry::connect(const char *conninfo)
         }
     }
     if (connection_ == nullptr) {
-        ereport(ERROR,
-                (errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
-                 errmsg("could not connect to the registry: %s", problems.data),
-                 errhint("Look at snowflake.registry, and at the registry's server.")));
+        ereport(ERROR, (errcode(ERRCODE_SQLCLIENT_UNABLE_TO_ESTABLISH_SQLCONNECTION),
+                        errmsg("could not connect to the registry: %s", problems.data),
+                        errhint("Look at snowflake.registry, and at the registry's server.")));
     }
     look_around();
 }

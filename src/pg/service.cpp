@@ -39,8 +39,7 @@ void forget_dropped_databases()
     for (std::uint32_t i = 0; i < used; i++) {
         Pool &pool = state->pools[i];
         lock_state(LW_SHARED);
-        const Oid database =
-            pool.in_use && pool.private_to == -1 ? pool.key.database : InvalidOid;
+        const Oid database = pool.in_use && pool.private_to == -1 ? pool.key.database : InvalidOid;
         const std::uint64_t generation = pool.generation;
         unlock_state();
         if (!OidIsValid(database) ||
@@ -98,10 +97,10 @@ bool reserve(ServiceWork *work, std::uint32_t machine_id, bool others_too)
     bool taken = false;
     lock_state(LW_EXCLUSIVE);
     for (const LeaseRecord &record : state->records) {
-        taken = taken || (others_too && record.generator_hash == hash &&
-                          record.machine_id == machine_id &&
-                          record.database != work->key.database &&
-                          (record.tenure == Tenure::Held || record.tenure == Tenure::Claiming));
+        taken =
+            taken || (others_too && record.generator_hash == hash &&
+                      record.machine_id == machine_id && record.database != work->key.database &&
+                      (record.tenure == Tenure::Held || record.tenure == Tenure::Claiming));
     }
     if (!taken) {
         work->claimed = reserve_lease(work->pool, machine_id, work->horizon);
@@ -134,8 +133,7 @@ bool claim_one(Registry *registry, ServiceWork *work, bool others_too, Avoid *av
             continue; /* another claim was faster */
         }
         if (reserve(work, reply.machine_id, others_too)) {
-            work->first_tick =
-                first_tick_of_claim(work->key.layout, reply.old_horizon, work->now);
+            work->first_tick = first_tick_of_claim(work->key.layout, reply.old_horizon, work->now);
             return true;
         }
         collect_avoided(*work, others_too, avoid);
@@ -163,17 +161,15 @@ std::int64_t time_when_free(const Outlook &outlook)
                  errhint("Give the generator another name.")));
     }
     const std::int64_t free_at_us = time_when_free(outlook);
-    const char *free_at = free_at_us == 0
-                              ? "infinity"
-                              : pstrdup(timestamptz_to_str(timestamptz_of(free_at_us)));
+    const char *free_at =
+        free_at_us == 0 ? "infinity" : pstrdup(timestamptz_to_str(timestamptz_of(free_at_us)));
     if (work.because_behind) {
-        ereport(ERROR,
-                (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
-                 errmsg("the clock is " INT64_FORMAT " ms behind the last ID, and no other "
-                        "machine ID of generator \"%s\" is free before %s",
-                        work.behind * unit_ms(work.key.layout.unit), generator, free_at),
-                 errhint("Correct the clock, or allow more machine IDs in "
-                         "snowflake.machine_ids.")));
+        ereport(ERROR, (errcode(ERRCODE_INSUFFICIENT_RESOURCES),
+                        errmsg("the clock is " INT64_FORMAT " ms behind the last ID, and no other "
+                               "machine ID of generator \"%s\" is free before %s",
+                               work.behind * unit_ms(work.key.layout.unit), generator, free_at),
+                        errhint("Correct the clock, or allow more machine IDs in "
+                                "snowflake.machine_ids.")));
     }
     if (machine_ids().pinned()) {
         ereport(ERROR,
@@ -260,8 +256,8 @@ bool claim(Registry *registry, ServiceWork *work)
         forget_dropped_databases();
     }
     auto *avoid = static_cast<Avoid *>(palloc(sizeof(Avoid)));
-    const bool claimed = claim_one(registry, work, true, avoid) ||
-                         claim_one(registry, work, false, avoid);
+    const bool claimed =
+        claim_one(registry, work, true, avoid) || claim_one(registry, work, false, avoid);
     pfree(avoid);
     return claimed;
 }
@@ -415,9 +411,8 @@ void do_service(Registry *registry, ServiceWork *work)
         if (serviced.care != Care::Renew) {
             continue;
         }
-        const std::int64_t granted =
-            registry->renew(work->key, serviced.ref.machine_id,
-                            granted_horizon(layout, work->terms, work->now));
+        const std::int64_t granted = registry->renew(
+            work->key, serviced.ref.machine_id, granted_horizon(layout, work->terms, work->now));
         serviced.lost = granted < 0;
         serviced.holding.horizon = serviced.lost ? 0 : granted;
     }

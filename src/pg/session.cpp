@@ -100,7 +100,7 @@ void take_place()
 
 ParkedState park(const GeneratorState &state)
 {
-    return {state.next.get(),       state.end.get(),     state.lease_version.get(),
+    return {state.next.get(),        state.end.get(),        state.lease_version.get(),
             state.lease_index.get(), state.machine_id.get(), state.last_id.get(),
             state.run_length.get()};
 }
@@ -155,10 +155,10 @@ Session *resolve(Oid extension, std::string_view name)
         watched_table = generator_table(extension);
     }
     if (!row.found) {
-        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-                        errmsg("generator \"%s\" does not exist",
-                               pnstrdup(name.data(), name.size())),
-                        errhint("Make it with snowflake_create_generator().")));
+        ereport(ERROR,
+                (errcode(ERRCODE_UNDEFINED_OBJECT),
+                 errmsg("generator \"%s\" does not exist", pnstrdup(name.data(), name.size())),
+                 errhint("Make it with snowflake_create_generator().")));
     }
     /* With a shared registry a lease belongs to the server, and all its databases draw from it. */
     PoolKey key{};

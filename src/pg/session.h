@@ -26,9 +26,9 @@ struct ParkedState {
 };
 
 struct Session {
-    Oid extension; /* whose function was called */
-    PoolKey key;   /* where its leases are */
-    bool resolved;       /* the generator is known to exist */
+    Oid extension;         /* whose function was called */
+    PoolKey key;           /* where its leases are */
+    bool resolved;         /* the generator is known to exist */
     bool generator_is_new; /* made by the transaction that was under way then */
     std::uint32_t pool;
     std::uint64_t pool_generation;
@@ -36,8 +36,9 @@ struct Session {
     std::uint32_t count;
     LeaseRef refs[kMaxLeasesOfPool];
     ParkedState parked;
-    std::uint32_t machine_ids_seen; /* machine_ids_version() when the leases were last looked after */
-    std::int64_t currval; /* -1: none since the session began or was discarded */
+    /* machine_ids_version() when the leases were last looked after */
+    std::uint32_t machine_ids_seen;
+    std::int64_t currval;  /* -1: none since the session began or was discarded */
     std::int64_t last_now; /* ID time: to notice a clock that steps back */
     Session *next;
 };

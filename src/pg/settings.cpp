@@ -43,8 +43,9 @@ bool check_machine_ids(char **value, void **extra, GucSource source)
     MachineIdsError error{};
     if (!parse_machine_ids(*value, set, &error)) {
         GUC_check_errdetail("At \"%s\": %s.", *value + error.offset, error.message);
-        GUC_check_errhint("Give machine IDs and ranges separated by commas, as in \"0-127,200\"; "
-                          "an empty value allows all.");
+        GUC_check_errhint(
+            "Give machine IDs and ranges separated by commas, as in \"0-127,200\"; "
+            "an empty value allows all.");
         free(set);
         return false;
     }

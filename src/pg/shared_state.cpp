@@ -196,8 +196,7 @@ SharedState *shared_state()
     if (state == nullptr) {
         bool found = false;
         LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
-        auto *anchor =
-            static_cast<Anchor *>(ShmemInitStruct(kAnchorName, sizeof(Anchor), &found));
+        auto *anchor = static_cast<Anchor *>(ShmemInitStruct(kAnchorName, sizeof(Anchor), &found));
         if (!found) {
             *anchor = Anchor{};
         }
@@ -318,8 +317,8 @@ std::uint32_t reserve_lease(std::uint32_t pool, std::uint32_t machine_id, std::i
     }
     if (place != kNone) {
         const PoolKey &key = state->pools[pool].key;
-        state->records[place] = {Tenure::Claiming, pool,    key.database, generator_hash(key),
-                                 machine_id,       horizon, 0,            0};
+        state->records[place] = {
+            Tenure::Claiming, pool, key.database, generator_hash(key), machine_id, horizon, 0, 0};
     }
     return place;
 }

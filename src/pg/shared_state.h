@@ -112,7 +112,7 @@ struct Pool {
     bool wants_more; /* ticks run out faster than the clock */
     std::atomic<Service> service;
     pid_t keeper_pid;
-    std::int64_t launched_at_ms;   /* monotonic */
+    std::int64_t launched_at_ms;             /* monotonic */
     std::atomic<std::int64_t> not_before_ms; /* monotonic: what failed is not repeated at once */
     Failure failure;
     ConditionVariable served_cv;
@@ -161,10 +161,10 @@ struct SharedState {
     std::uint32_t saved_count;
     std::atomic<std::uint32_t> pools_used; /* none in use at or above */
     std::uint32_t backends;
-    LeaseCounts counts;       /* of all pools, dropped ones too */
-    Totals subtracted;        /* what the totals were when they were last reset */
-    TimestampTz reset_at;     /* or when this memory was made */
-    std::int64_t skew_us;     /* the shared registry's clock less this server's */
+    LeaseCounts counts;           /* of all pools, dropped ones too */
+    Totals subtracted;            /* what the totals were when they were last reset */
+    TimestampTz reset_at;         /* or when this memory was made */
+    std::int64_t skew_us;         /* the shared registry's clock less this server's */
     TimestampTz skew_measured_at; /* 0: never */
     /* GeneratorState[backends] and BackendActivity[backends] follow */
 

@@ -123,12 +123,15 @@ ClockSteps clock_steps_so_far()
 
 void show_pool(ReturnSetInfo *result, const Pool &pool, std::uint64_t issued)
 {
-    Datum values[] = {
-        ObjectIdGetDatum(pool.key.database), CStringGetTextDatum(NameStr(pool.key.generator)),
-        int64_datum(issued),                 Int32GetDatum(static_cast<std::int32_t>(pool.count)),
-        int64_datum(pool.counts.claims),     int64_datum(pool.counts.renewals),
-        int64_datum(pool.counts.failures),   int64_datum(pool.counts.switches),
-        int64_datum(pool.counts.lost)};
+    Datum values[] = {ObjectIdGetDatum(pool.key.database),
+                      CStringGetTextDatum(NameStr(pool.key.generator)),
+                      int64_datum(issued),
+                      Int32GetDatum(static_cast<std::int32_t>(pool.count)),
+                      int64_datum(pool.counts.claims),
+                      int64_datum(pool.counts.renewals),
+                      int64_datum(pool.counts.failures),
+                      int64_datum(pool.counts.switches),
+                      int64_datum(pool.counts.lost)};
     bool nulls[lengthof(values)] = {};
     tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
