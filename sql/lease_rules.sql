@@ -173,7 +173,8 @@ LANGUAGE sql VOLATILE AS $$
                                            AND free_in_us * interval '1 microsecond'
     FROM snowflake_lease_outlook($1, $2, $3)
 $$;
-SELECT layout, machine_id, holder FROM snowflake_lease_outlook('tiny', '{[2,7]}', 200000);
+SELECT layout, machine_id, holder LIKE 'server _' AS names_holder
+FROM snowflake_lease_outlook('tiny', '{[2,7]}', 200000);
 SELECT * FROM outlook('tiny', '{[2,7]}', 200000);
 SELECT * FROM outlook('tiny', '{[8,9]}', 200000);
 -- the claimer's clock says when it has passed a horizon, if that is later
