@@ -522,40 +522,40 @@ FROM PUBLIC;
 
 CREATE FUNCTION @extschema@.snowflake_nextval() RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'snowflake_nextval';
+AS 'MODULE_PATHNAME', 'snowflake_next_id';
 COMMENT ON FUNCTION @extschema@.snowflake_nextval() IS
     'next ID of the default generator: unique, positive, increasing in a session';
 
 CREATE FUNCTION @extschema@.snowflake_nextvals(count int)
 RETURNS SETOF bigint
 LANGUAGE c VOLATILE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'snowflake_nextvals';
+AS 'MODULE_PATHNAME', 'snowflake_next_ids';
 COMMENT ON FUNCTION @extschema@.snowflake_nextvals(int) IS
     'next IDs of the default generator, ascending';
 
 CREATE FUNCTION @extschema@.snowflake_currval() RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
-AS 'MODULE_PATHNAME', 'snowflake_currval';
+AS 'MODULE_PATHNAME', 'snowflake_current_id';
 COMMENT ON FUNCTION @extschema@.snowflake_currval() IS
     'this session''s last ID of the default generator; an error before the first';
 
 
 CREATE FUNCTION @extschema@.snowflake_nextval(generator text) RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'snowflake_nextval';
+AS 'MODULE_PATHNAME', 'snowflake_next_id';
 COMMENT ON FUNCTION @extschema@.snowflake_nextval(text) IS
     'next ID of a generator: unique, positive, increasing in a session';
 
 CREATE FUNCTION @extschema@.snowflake_nextvals(count int, generator text)
 RETURNS SETOF bigint
 LANGUAGE c VOLATILE STRICT PARALLEL SAFE
-AS 'MODULE_PATHNAME', 'snowflake_nextvals';
+AS 'MODULE_PATHNAME', 'snowflake_next_ids';
 COMMENT ON FUNCTION @extschema@.snowflake_nextvals(int, text) IS
     'next IDs of a generator, ascending';
 
 CREATE FUNCTION @extschema@.snowflake_currval(generator text) RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
-AS 'MODULE_PATHNAME', 'snowflake_currval';
+AS 'MODULE_PATHNAME', 'snowflake_current_id';
 COMMENT ON FUNCTION @extschema@.snowflake_currval(text) IS
     'this session''s last ID of a generator; an error before the first';
 

@@ -34,7 +34,8 @@ extern "C" {
 
 /* The library's mark; from 18 on, pg_get_loaded_modules() shows its name and version. */
 #if PG_VERSION_NUM >= 180000
-#define SNOWFLAKE_MODULE_MAGIC PG_MODULE_MAGIC_EXT(.name = "snowflake", .version = SNOWFLAKE_VERSION)
+#define SNOWFLAKE_MODULE_MAGIC \
+    PG_MODULE_MAGIC_EXT(.name = "snowflake", .version = SNOWFLAKE_VERSION)
 #else
 #define SNOWFLAKE_MODULE_MAGIC PG_MODULE_MAGIC
 #endif

@@ -189,9 +189,15 @@ inline std::int64_t next_id(Session *session, std::uint32_t hint)
 
 using namespace snowflake;
 
-SNOWFLAKE_FUNCTION(snowflake_nextval) { PG_RETURN_INT64(next_id(session_of_call(fcinfo, 0), 1)); }
+/*
+ * Not every symbol has the name of its SQL function: another extension's library is
+ * named snowflake.so too, and has functions snowflake_nextval and snowflake_currval with
+ * other arguments. Where one library is installed over the other, neither's SQL
+ * functions must find the other's code.
+ */
+SNOWFLAKE_FUNCTION(snowflake_next_id) { PG_RETURN_INT64(next_id(session_of_call(fcinfo, 0), 1)); }
 
-SNOWFLAKE_FUNCTION(snowflake_nextvals)
+SNOWFLAKE_FUNCTION(snowflake_next_ids)
 {
     if (SRF_IS_FIRSTCALL()) {
         const std::int32_t count = PG_GETARG_INT32(0);
@@ -213,7 +219,7 @@ SNOWFLAKE_FUNCTION(snowflake_nextvals)
     SRF_RETURN_NEXT(call, Int64GetDatum(id));
 }
 
-SNOWFLAKE_FUNCTION(snowflake_currval)
+SNOWFLAKE_FUNCTION(snowflake_current_id)
 {
     const Session *session = session_of_call(fcinfo, 0);
     if (session->currval < 0) {
