@@ -270,7 +270,7 @@ sub check_pause
 	my $promoted = sql($lead, 'app', "SELECT 1") && clock_gettime(CLOCK_MONOTONIC) * 1e6;
 	foreach my $who ('app', 'plain')
 	{
-		wait_until("IDs of $who again", 60, sub { ((times_drawn($who))[-1] // 0) > $promoted });
+		wait_until("IDs of $who again", 60, sub { last_drawn_at($who) > $promoted });
 	}
 	# the longest pause since it began is the failover
 	my %back;
@@ -339,10 +339,9 @@ wait_until("IDs of $new", 60, sub { count_drawn($new) > 1000 });
 is(sql($leader, 'app', 'SELECT pg_is_in_recovery()'), 'f', 'both take themselves for the leader');
 # The old one's renewals wait for the standby that it has no longer, so its lease ends.
 wait_until("$old to be without IDs", 60, sub {
-	my $last = (times_drawn($old))[-1];
-	return clock_gettime(CLOCK_MONOTONIC) * 1e6 - $last > 1e6;
+	return clock_gettime(CLOCK_MONOTONIC) * 1e6 - last_drawn_at($old) > 1e6;
 });
-my ($last_of_old, $first_of_new) = ((times_drawn($old))[-1], (times_drawn($new))[0]);
+my ($last_of_old, $first_of_new) = (last_drawn_at($old), (times_drawn($new))[0]);
 note(sprintf('the old leader drew IDs until %.2f s after the first of the new one',
 	($last_of_old - $first_of_new) / 1e6));
 

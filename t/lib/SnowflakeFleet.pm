@@ -15,13 +15,14 @@ use warnings FATAL => 'all';
 
 use Exporter 'import';
 use FindBin;
+use List::Util qw(max);
 use PostgreSQL::Test::Utils ();
 use SnowflakeTest;
 
 our @EXPORT = qw(
   make_registry listen_on_loopback
   make_client_table start_client stop_clients ids_drawn count_drawn drawn_twice drawings
-  times_drawn keep_id
+  times_drawn last_drawn_at keep_id
 );
 
 my $top = "$FindBin::RealBin/..";
@@ -145,12 +146,19 @@ sub keep_id
 # in us and an ID on each line.
 sub drawings { return grep { -e $_->{path} } @drawings; }
 
-# The lines of all files, or of those drawn by one of `who`.
+# The files of those drawn by one of `who`, or all.
+sub paths_of
+{
+	my (@who) = @_;
+	my %wanted = map { $_ => 1 } @who;
+	return map { $_->{path} } grep { !@who || $wanted{ $_->{who} } } drawings();
+}
+
+# All their lines.
 sub lines_of
 {
 	my ($pipe, @who) = @_;
-	my %wanted = map { $_ => 1 } @who;
-	my @paths = map { $_->{path} } grep { !@who || $wanted{ $_->{who} } } drawings();
+	my @paths = paths_of(@who);
 	return () if !@paths;
 	chomp(my @lines = qx(cat @paths | $pipe));
 	return @lines;
@@ -160,6 +168,13 @@ sub ids_drawn { return lines_of(q{cut -d' ' -f2}, @_); }
 
 # When IDs came, in us of the monotonic clock, ascending.
 sub times_drawn { return lines_of(q{cut -d' ' -f1 | sort -n -u -S 100M}, @_); }
+
+# When the last ID came; 0 if there was none.
+sub last_drawn_at
+{
+	my @paths = paths_of(@_) or return 0;
+	return max(0, map { /^(\d+) / } qx(tail -qn 1 @paths));
+}
 
 sub count_drawn { return (lines_of('wc -l', @_))[0] // 0; }
 
