@@ -90,6 +90,19 @@ sub kill_node
 	return;
 }
 
+# What runs with files of this test.
+sub processes_of_test
+{
+	my @found;
+	foreach my $file (glob '/proc/[0-9]*/cmdline')
+	{
+		open(my $cmdline, '<', $file) or next;
+		my $command = <$cmdline> // '';
+		push @found, $1 if index($command, "$dir/") >= 0 && $file =~ /(\d+)/;
+	}
+	return @found;
+}
+
 END
 {
 	my $status = $?;
@@ -101,6 +114,10 @@ END
 		  if postmaster_of($node);
 	}
 	kill_program('etcd');
+	# a server that Patroni was just about to start
+	eval {
+		wait_until('all to have ended', 30, sub { !kill('KILL', processes_of_test()) });
+	} or warn $@;
 	if ($status != 0)
 	{
 		diag("end of $_:\n" . qx(tail -n 30 $_)) foreach glob("$dir/*.log");
