@@ -8,6 +8,7 @@
 #include <cstring>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <type_traits>
 #include <unistd.h>
 
 extern "C" {
@@ -29,8 +30,9 @@ struct FileIdentity {
     std::uint64_t inode;
     std::int64_t born_s;
     std::uint32_t born_ns;
-    char boot[40];
+    char boot[44];
 };
+static_assert(std::has_unique_object_representations_v<FileIdentity>, "compared byte by byte");
 
 struct Header {
     std::uint32_t format;

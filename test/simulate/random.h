@@ -75,7 +75,7 @@ class Random {
         return (value << by) | (value >> (64 - by));
     }
 
-    std::uint64_t state_[4];
+    std::uint64_t state_[4] = {};
 };
 
 } /* namespace snowflake::simulate */
