@@ -1,0 +1,90 @@
+# pg_upgrade from an older major version: generators, IDs and horizons come along; the
+# old server's leases are nobody's, and no ID is drawn twice. Needs the extension in an
+# older PostgreSQL too, beside this one; `make check-all` sees to that where it can.
+use strict;
+use warnings FATAL => 'all';
+
+use FindBin;
+use lib "$FindBin::RealBin/lib";
+use PostgreSQL::Test::Utils;
+use SnowflakeTest;
+use Test::More;
+
+# The installation to come from: the latest older one that has the extension.
+sub older_installation
+{
+	my $major = `pg_config --version` =~ /^PostgreSQL (\d+)/ ? $1 : die 'no pg_config';
+	foreach my $older (reverse 15 .. $major - 1)
+	{
+		my $path = "/usr/lib/postgresql/$older";
+		return $path
+		  if -x "$path/bin/pg_ctl" && -e "/usr/share/postgresql/$older/extension/snowflake.control";
+	}
+	return;
+}
+
+my $older = older_installation()
+  or plan skip_all => 'no older PostgreSQL with the extension is here';
+
+my $leases = 'SELECT generator, machine_id, horizon, instance, database FROM snowflake_lease ORDER BY 1, 2';
+my $create = <<'SQL';
+CREATE EXTENSION snowflake;
+SELECT snowflake_create_generator('tickets', 'js_safe');
+CREATE TABLE item (id bigint PRIMARY KEY DEFAULT snowflake_nextval());
+CREATE TABLE ticket (id bigint PRIMARY KEY DEFAULT snowflake_nextval('tickets'));
+SQL
+my $insert = <<'SQL';
+INSERT INTO item SELECT FROM generate_series(1, 1000);
+INSERT INTO ticket SELECT FROM generate_series(1, 1000);
+SQL
+
+foreach my $preload (0, 1)
+{
+	my $how = $preload ? 'preloaded' : 'not preloaded';
+	my $preloading = "shared_preload_libraries = 'snowflake'\n" x $preload;
+
+	my $old = SnowflakeTest::Server->new("old_$preload", install_path => $older);
+	$old->init;
+	$old->append_conf('postgresql.conf', $preloading);
+	$old->start;
+	$old->safe_psql('postgres', $create . $insert);
+	my $rows = $old->safe_psql('postgres', $leases);
+	my $last = $old->safe_psql('postgres', 'SELECT max(id) FROM item');
+	$old->stop;
+
+	my $new = SnowflakeTest::Server->new("new_$preload");
+	$new->init($new->pg_version < 18 ? () : (extra => ['--no-data-checksums']));
+	$new->append_conf('postgresql.conf', $preloading);
+	chdir $new->basedir or die $new->basedir . ": $!";
+	command_ok(
+		[
+			'pg_upgrade', '--no-sync',
+			'--old-datadir', $old->data_dir, '--new-datadir', $new->data_dir,
+			'--old-bindir', "$older/bin", '--new-bindir', $new->config_data('--bindir'),
+			'--socketdir', $new->host, '--old-port', $old->port, '--new-port', $new->port
+		],
+		"$how: pg_upgrade from $older");
+	$new->start;
+
+	is($new->safe_psql('postgres', $leases), $rows, "$how: leases come along as they were");
+	is($new->safe_psql('postgres', 'SELECT count(*) FROM snowflake_lease_status WHERE mine'),
+		0, "$how: none is taken for the new server's own");
+	# the old server's IDs are in both tables: a repeated one would be refused
+	$new->safe_psql('postgres', $insert);
+	is( $new->safe_psql('postgres', 'SELECT count(*) FROM item UNION ALL SELECT count(*) FROM ticket'),
+		"2000\n2000", "$how: IDs are drawn on, from both generators, and none is repeated");
+	is( $new->safe_psql('postgres', <<"SQL"), 0, "$how: under other machine IDs than before");
+SELECT count(*) FROM (
+	SELECT snowflake_machine_id(id) FROM item WHERE id <= $last
+	INTERSECT SELECT snowflake_machine_id(id) FROM item WHERE id > $last) AS both_drew
+SQL
+	is( $new->safe_psql('postgres', <<"SQL"), 0, "$how: no horizon went down");
+SELECT count(*) FROM snowflake_lease
+JOIN (VALUES @{[ join ', ', map { my @f = split /\|/; "('$f[0]', $f[1], $f[2])" } split /\n/, $rows ]})
+	AS before (generator, machine_id, horizon) USING (generator, machine_id)
+WHERE snowflake_lease.horizon < before.horizon
+SQL
+	$new->stop;
+}
+
+done_testing();
