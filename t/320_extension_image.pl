@@ -49,7 +49,7 @@ ok(is_increasing(@ids), 'IDs are drawn');
 is( $server->safe_psql('postgres', 'SELECT count(*) FROM snowflake_lease_status WHERE mine'),
 	1, 'the keeper has got a lease');
 my $session = $server->session;
-push @ids, $session->query('SELECT snowflake_nextval()');
+push @ids, scalar $session->query('SELECT snowflake_nextval()');
 like(slurp_file('/proc/' . $session->pid . '/maps'),
 	qr{\Q$image\E/lib/snowflake\.so}, 'with the library of that directory');
 is( $session->query(

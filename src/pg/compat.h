@@ -24,6 +24,7 @@ extern "C" {
 #include "storage/proc.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
+#include "utils/guc.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
 }
@@ -91,6 +92,25 @@ inline bool walk_expression(Node *node, bool (*walker)(Node *, void *), void *co
 #else
     return expression_tree_walker(
         node, reinterpret_cast<bool (*)()>(reinterpret_cast<void *>(walker)), context);
+#endif
+}
+
+/* Memory for what a setting's check hook hands on, which PostgreSQL frees; null: there is none. */
+inline void *allocate_setting(std::size_t size)
+{
+#if PG_VERSION_NUM >= 160000
+    return guc_malloc(LOG, size);
+#else
+    return malloc(size);
+#endif
+}
+
+inline void free_setting(void *memory)
+{
+#if PG_VERSION_NUM >= 160000
+    guc_free(memory);
+#else
+    free(memory);
 #endif
 }
 

@@ -36,7 +36,7 @@ std::uint32_t times_assigned = 0;
 
 bool check_machine_ids(char **value, void **extra, GucSource source)
 {
-    auto *set = static_cast<MachineIdSet *>(malloc(sizeof(MachineIdSet)));
+    auto *set = static_cast<MachineIdSet *>(allocate_setting(sizeof(MachineIdSet)));
     if (set == nullptr) {
         return false;
     }
@@ -46,7 +46,7 @@ bool check_machine_ids(char **value, void **extra, GucSource source)
         GUC_check_errhint(
             "Give machine IDs and ranges separated by commas, as in \"0-127,200\"; "
             "an empty value allows all.");
-        free(set);
+        free_setting(set);
         return false;
     }
     *extra = set;
