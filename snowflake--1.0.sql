@@ -252,6 +252,8 @@ COMMENT ON COLUMN @extschema@.snowflake_generator.layout IS 'layout of its IDs, 
 SELECT pg_extension_config_dump('@extschema@.snowflake_generator', '');
 
 GRANT SELECT ON @extschema@.snowflake_generator TO PUBLIC;
+-- For the rows in a dump. A row that is there can not be changed so.
+GRANT INSERT ON @extschema@.snowflake_generator TO @extowner@;
 
 CREATE FUNCTION @extschema@.snowflake_create_generator(name text, layout text) RETURNS void
 LANGUAGE c VOLATILE STRICT SECURITY DEFINER PARALLEL UNSAFE
@@ -315,6 +317,9 @@ COMMENT ON COLUMN @extschema@.snowflake_lease.expires_at IS
 SELECT pg_extension_config_dump('@extschema@.snowflake_lease', '');
 
 GRANT SELECT ON @extschema@.snowflake_lease TO PUBLIC;
+-- For the rows in a dump. A row that is there can not be changed so, and one for a machine ID
+-- that is not leased can only keep it from being claimed.
+GRANT INSERT ON @extschema@.snowflake_lease TO @extowner@;
 
 /*
  * Claims a machine ID: one never used, at random, so that two copies of one

@@ -43,6 +43,21 @@ isnt(
 	$server->safe_psql('postgres', 'SELECT max(id) >> 9 & 7 FROM page'),
 	'under another machine ID');
 
+# by a database owner who is no superuser
+$other->safe_psql('postgres', 'CREATE ROLE plain LOGIN; CREATE DATABASE plain OWNER plain');
+$server->command_ok(
+	[ 'pg_dump', '--no-owner', '--no-acl', '-f', $dump, '-d', $server->connstr('postgres') ],
+	'a dump without owners');
+$other->command_ok(
+	[ 'psql', '-X', '-v', 'ON_ERROR_STOP=1', '-1', '-U', 'plain', '-f', $dump,
+		'-d', $other->connstr('plain') ],
+	'is restored by a plain owner of a database');
+is( $other->safe_psql('plain', 'SELECT machine_id, horizon FROM snowflake_lease'),
+	$server->safe_psql('postgres', 'SELECT machine_id, horizon FROM snowflake_lease'),
+	'with the horizons');
+is($other->safe_psql('plain', q{INSERT INTO page (url) VALUES ('new') RETURNING id > 0}),
+	't', 'and IDs go on');
+
 #----------------------------------------------------------------------
 # The end of a generator's time, in units of 10 ms and of a second
 

@@ -87,11 +87,12 @@ struct Layout {
 
     /*
      * An ID can be generated only where a later timestamp means a greater ID
-     * and there is a machine ID to hold.
+     * and there is a machine ID to hold, of which the number fits an SQL integer.
      */
     constexpr bool can_generate() const noexcept
     {
-        return machine_id.bits > 0 && sorts_by_time() && timestamp.bits + sequence.bits <= 63;
+        return machine_id.bits > 0 && machine_id.bits < 31 && sorts_by_time() &&
+               timestamp.bits + sequence.bits <= 63;
     }
 
     constexpr bool operator==(const Layout &other) const noexcept

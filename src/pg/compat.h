@@ -127,4 +127,12 @@ inline Oid type_by_name(const char *name)
     return type;
 }
 
+/* Settings of later versions that could end a keeper's transaction. */
+inline void pin_settings_of_later_versions()
+{
+#if PG_VERSION_NUM >= 170000
+    SetConfigOption("transaction_timeout", "0", PGC_USERSET, PGC_S_SESSION);
+#endif
+}
+
 } /* namespace snowflake */

@@ -155,7 +155,8 @@ void check_can_generate(const Layout &layout)
         ereport(ERROR,
                 (errcode(ERRCODE_INVALID_PARAMETER_VALUE),
                  errmsg("layout \"%s\" can be read but not generated", layout_label(layout)),
-                 errdetail("A generator's IDs begin with the timestamp and have a machine ID."),
+                 errdetail("A generator's IDs begin with the timestamp and have a machine ID of at "
+                           "most 30 bits."),
                  errhint("Use a layout such as fields=t41,m10,s12.")));
     }
 }
@@ -210,6 +211,7 @@ GeneratorRow find_generator(Oid extension, std::string_view name)
         if (view_of(DatumGetTextPP(row_name)) == name) {
             found.found = true;
             found.layout = layout_from_text(view_of(DatumGetTextPP(row_layout)));
+            check_can_generate(found.layout);
             found.is_new =
                 TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
         }

@@ -97,6 +97,7 @@ void pin_settings()
     for (const auto &setting : settings) {
         SetConfigOption(setting.name, setting.value, PGC_USERSET, PGC_S_SESSION);
     }
+    pin_settings_of_later_versions();
 }
 
 void serve_remotely()

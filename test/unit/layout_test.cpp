@@ -142,6 +142,8 @@ TEST(LayoutTest, OnlyATimestampOnTopWithMachineIdsCanGenerate)
     EXPECT_TRUE(can_generate("t41,m10,s12"));
     EXPECT_TRUE(can_generate("t39,s8,m16"));
     EXPECT_TRUE(can_generate("t41,m3,s0"));
+    EXPECT_TRUE(can_generate("t29,m30,s4"));
+    EXPECT_FALSE(can_generate("t28,m31,s4"));
     EXPECT_FALSE(can_generate("t47,m0,s16"));
     EXPECT_FALSE(can_generate("m10,t41,s12"));
     EXPECT_FALSE(can_generate("s12,m10,t41"));
