@@ -681,6 +681,7 @@ TEST(DrawUnderThreads, NeverGivesAnIdTwiceWhileLeasesComeAndGo)
     });
     std::array<std::vector<std::int64_t>, kSessions> ids;
     std::vector<std::thread> sessions;
+    sessions.reserve(kSessions);
     for (std::vector<std::int64_t> &mine : ids) {
         sessions.emplace_back([&] { mine = run_session(instance, kIds); });
     }

@@ -301,6 +301,7 @@ TEST(LeaseUnderThreads, HandsOutEachTickOnce)
     std::atomic<std::int64_t> clock{0};
     std::array<std::vector<Ticks>, kThreads> runs;
     std::vector<std::thread> threads;
+    threads.reserve(kThreads);
     for (std::vector<Ticks> &mine : runs) {
         threads.emplace_back([&] {
             for (int i = 0; i < kTakes; i++) {
