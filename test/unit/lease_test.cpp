@@ -6,11 +6,11 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
-#include <signal.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <csignal>
 #include <cstdint>
 #include <thread>
 #include <vector>
@@ -84,7 +84,7 @@ TEST_F(LeaseTest, SkipsUnitsThatPassedUnused)
 TEST_F(LeaseTest, GoesOnWithTheSequenceInALaterUnitUntilItHasPassedHalf)
 {
     for (std::uint64_t i = 0; i < 12; i++) {
-        const auto time = static_cast<std::int64_t>(100 + i);
+        const std::int64_t time = 100 + static_cast<std::int64_t>(i);
         EXPECT_EQ(take(time).first, tick(time, i % (kSequences / 2)));
     }
 }
@@ -92,7 +92,7 @@ TEST_F(LeaseTest, GoesOnWithTheSequenceInALaterUnitUntilItHasPassedHalf)
 TEST_F(LeaseTest, BeginsAUnitWithAtLeastHalfItsSequencesLeft)
 {
     for (std::uint32_t used = 1; used <= kSequences; used++) {
-        const auto time = static_cast<std::int64_t>(100 + 2 * used);
+        const std::int64_t time = 100 + 2 * std::int64_t{used};
         take(time, used);
         const TakePlan plan = take(time + 1, kSequences);
         EXPECT_GE(plan.count, kSequences / 2) << "after " << used;
