@@ -94,12 +94,17 @@ add_older_postgresql()
     local major
     major=$("${PG_CONFIG:-pg_config}" --version | sed -E 's/^PostgreSQL ([0-9]+).*/\1/')
     [ -n "${SUITE_OF[$major]-}" ] || return
-    make --silent all && make --silent install DESTDIR="$CHROOT" >/dev/null || return
-    [ ! -x "$CHROOT/usr/lib/postgresql/$major/bin/postgres" ] || return 0
-    echo "deb $(debian_mirror) ${SUITE_OF[$major]} main" >"$CHROOT/etc/apt/sources.list.d/older.list"
-    # shellcheck disable=SC2016
-    in_chroot DEBIAN_FRONTEND=noninteractive sh -c 'apt-get -qq update &&
-        apt-get -qq install -y --no-install-recommends "postgresql-$0" </dev/null' "$major"
+    make --silent all || return
+    if [ ! -x "$CHROOT/usr/lib/postgresql/$major/bin/postgres" ]; then
+        echo "deb $(debian_mirror) ${SUITE_OF[$major]} main" >"$CHROOT/etc/apt/sources.list.d/older.list"
+        # shellcheck disable=SC2016
+        in_chroot DEBIAN_FRONTEND=noninteractive sh -c 'apt-get -qq update &&
+            apt-get -qq install -y --no-install-recommends "postgresql-$0" </dev/null' "$major" || return
+    fi
+    # That release may lack the latest minor version, for which the extension is built here.
+    cp -a "/usr/lib/postgresql/$major/." "$CHROOT/usr/lib/postgresql/$major/" &&
+        cp -a "/usr/share/postgresql/$major/." "$CHROOT/usr/share/postgresql/$major/" &&
+        make --silent install DESTDIR="$CHROOT" >/dev/null
 }
 
 # Runs a command in a copy of this machine's root directory that is thrown away when the
