@@ -333,7 +333,7 @@ sub send
 sub is_busy
 {
 	my ($self) = @_;
-	my $mark = qr/^mark $self->{sent}$/m;
+	my $mark = qr/^mark $self->{sent}\n/m;    # all of it: the line may come in parts
 	$self->{psql}->pump_nb if $self->{psql}->pumpable;
 	return !($self->{out} =~ $mark && $self->{error} =~ $mark);
 }
