@@ -68,6 +68,8 @@ ok(is_increasing(@ids), 'the IDs increase');
 wait_until('the leases of the burst to lapse', 30,
 	sub { $session->query(q{SELECT snowflake_nextval('slow')}); machine_ids_held('slow') < 3 });
 pass('leases that nobody draws on lapse');
+is($server->safe_psql('postgres', 'SELECT switches FROM snowflake_stats'),
+	0, 'and no used-up sequence was taken for a clock that stepped back');
 
 $_->quit foreach $session, @sessions;
 $server->stop;
