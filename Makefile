@@ -19,7 +19,8 @@ EXTRA_CLEAN = build regression.diffs regression.out results output_iso log tmp_c
 PG_CPPFLAGS = -I$(srcdir)/src -I$(libpq_srcdir) -DSNOWFLAKE_VERSION='"$(EXTVERSION)"'
 SHLIB_LINK_INTERNAL = $(libpq)
 # 15's headers use `register`, which C++17 no longer knows.
-PG_CXXFLAGS = -std=c++17 -Wextra -Wno-register -Wno-unused-parameter $(WERROR)
+# Hidden: calls within the library go straight, and nothing of it can meet another library's.
+PG_CXXFLAGS = -std=c++17 -fvisibility=hidden -Wextra -Wno-register -Wno-unused-parameter $(WERROR)
 
 PG_CONFIG ?= pg_config
 export PG_CONFIG

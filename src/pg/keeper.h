@@ -21,4 +21,4 @@ bool start_keeper(Oid database, BackgroundWorkerHandle **handle);
 
 } /* namespace snowflake */
 
-extern "C" PGDLLEXPORT void snowflake_keeper_main(Datum database);
+extern "C" SNOWFLAKE_EXPORT void snowflake_keeper_main(Datum database);

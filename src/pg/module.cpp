@@ -11,7 +11,7 @@
 
 extern "C" {
 SNOWFLAKE_MODULE_MAGIC;
-PGDLLEXPORT void _PG_init(void);
+SNOWFLAKE_EXPORT void _PG_init(void);
 }
 
 void _PG_init(void)

@@ -23,17 +23,13 @@ namespace snowflake {
 Session *active_session = nullptr;
 GeneratorState *my_state = nullptr;
 BackendActivity *my_activity = nullptr;
+Oid latest_function = InvalidOid;
+Session *latest_session = nullptr;
 
 namespace {
 
 Session *sessions = nullptr;
 
-/*
- * The function of the last call and its session: a statement is set up anew for
- * each execution, so a call site's own memory is empty at its first call.
- */
-Oid last_function = InvalidOid;
-Session *last_session = nullptr;
 Oid last_named_function = InvalidOid;
 Oid last_extension = InvalidOid;
 Oid watched_table = InvalidOid;
@@ -43,7 +39,7 @@ ProcessUtility_hook_type previous_process_utility = nullptr;
 
 void on_function_change(Datum arg, int cache, uint32 hash)
 {
-    last_function = InvalidOid;
+    latest_function = InvalidOid;
     last_named_function = InvalidOid;
 }
 
@@ -175,12 +171,9 @@ Session *resolve(Oid extension, std::string_view name)
 /* The generator of a call without a name, by the function called. */
 Session *session_of_default(Oid function)
 {
-    if (function == last_function) {
-        return last_session;
-    }
-    last_session = resolve(extension_of_function(function), kBuiltInGenerator);
-    last_function = function;
-    return last_session;
+    latest_session = resolve(extension_of_function(function), kBuiltInGenerator);
+    latest_function = function;
+    return latest_session;
 }
 
 Session *session_of_named(Oid function, const text *name_text)
@@ -215,7 +208,7 @@ void on_process_utility(PlannedStmt *statement, const char *text, bool read_only
 
 } /* namespace */
 
-Session *session_of_call(FunctionCallInfo fcinfo, int argno)
+Session *look_up_session(FunctionCallInfo fcinfo, int argno)
 {
     if (!callbacks_registered) {
         CacheRegisterSyscacheCallback(PROCOID, on_function_change, Datum{0});
@@ -273,7 +266,7 @@ void forget_generators()
     for (Session *session = sessions; session != nullptr; session = session->next) {
         session->resolved = false;
     }
-    last_function = InvalidOid;
+    latest_function = InvalidOid;
 }
 
 void forget_current_values()

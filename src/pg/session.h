@@ -44,10 +44,25 @@ struct Session {
 };
 
 /*
+ * The function of the latest call without a generator's name, and its session: a statement
+ * is set up anew for each execution, so a call site's own memory is empty at its first call.
+ */
+extern Oid latest_function;
+extern Session *latest_session;
+
+/* The same by looking it up. */
+Session *look_up_session(FunctionCallInfo fcinfo, int argno);
+
+/*
  * The session's entry for the generator that a function call is about: the one
  * that argument `argno` names, or the built-in one where the call has fewer.
  */
-Session *session_of_call(FunctionCallInfo fcinfo, int argno);
+inline Session *session_of_call(FunctionCallInfo fcinfo, int argno)
+{
+    return PG_NARGS() <= argno && fcinfo->flinfo->fn_oid == latest_function
+               ? latest_session
+               : look_up_session(fcinfo, argno);
+}
 
 /* True if the transaction under way has itself made the generator. */
 bool generator_is_new(const Session &session);

@@ -18,6 +18,9 @@ extern "C" {
 }
 
 namespace snowflake {
+
+SharedState *attached_state = nullptr;
+
 namespace {
 
 /*
@@ -34,7 +37,6 @@ struct Anchor {
     bool made;
 };
 
-SharedState *attached = nullptr;
 int tranche = 0;
 
 std::size_t state_size(std::uint32_t backends)
@@ -187,11 +189,8 @@ void request_shared_state()
     shmem_startup_hook = on_shmem_startup;
 }
 
-SharedState *shared_state()
+SharedState *attach_state()
 {
-    if (attached != nullptr) {
-        return attached;
-    }
     SharedState *state = preloaded;
     if (state == nullptr) {
         bool found = false;
@@ -205,8 +204,8 @@ SharedState *shared_state()
     }
     tranche = state->lock.tranche;
     LWLockRegisterTranche(tranche, "snowflake");
-    attached = state;
-    return attached;
+    attached_state = state;
+    return state;
 }
 
 std::uint32_t find_pool(const PoolKey &key)

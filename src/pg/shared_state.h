@@ -172,8 +172,16 @@ struct SharedState {
     BackendActivity *activity(std::uint32_t backend) noexcept;
 };
 
-/* The shared state; the first call in a backend attaches to it, or makes it. */
-SharedState *shared_state();
+/* What this backend is attached to; null before its first call. */
+extern SharedState *attached_state;
+
+/* Attaches this backend to the shared state, or makes it. */
+SharedState *attach_state();
+
+inline SharedState *shared_state()
+{
+    return attached_state != nullptr ? attached_state : attach_state();
+}
 
 /* Asks for memory in the main segment; for a preloaded library. */
 void request_shared_state();
