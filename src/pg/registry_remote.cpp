@@ -48,24 +48,31 @@ char *said(const char *message)
     return text;
 }
 
-/* Waits for the socket; false when the time is over. */
+/*
+ * Waits until the socket is ready; false when the time is over before. It has to be
+ * ready: a connection that is polled too early sends, and libpq waits without a limit
+ * where nobody takes what is sent.
+ */
 bool wait_for_socket(PGconn *connection, int events, std::int64_t deadline_us)
 {
     static uint32 event = 0;
     if (event == 0) {
         event = wait_event("SnowflakeRegistry");
     }
-    const std::int64_t left_us = deadline_us - monotonic_us();
-    if (left_us <= 0) {
-        return false;
+    int woken = 0;
+    while ((woken & events) == 0) {
+        const std::int64_t left_us = deadline_us - monotonic_us();
+        if (left_us <= 0) {
+            return false;
+        }
+        woken =
+            WaitLatchOrSocket(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH | events,
+                              PQsocket(connection), static_cast<long>(left_us / 1000 + 1), event);
+        if ((woken & WL_LATCH_SET) != 0) {
+            ResetLatch(MyLatch);
+        }
+        CHECK_FOR_INTERRUPTS();
     }
-    const int woken =
-        WaitLatchOrSocket(MyLatch, WL_LATCH_SET | WL_TIMEOUT | WL_EXIT_ON_PM_DEATH | events,
-                          PQsocket(connection), static_cast<long>(left_us / 1000 + 1), event);
-    if ((woken & WL_LATCH_SET) != 0) {
-        ResetLatch(MyLatch);
-    }
-    CHECK_FOR_INTERRUPTS();
     return true;
 }
 
@@ -247,12 +254,14 @@ void RemoteRegistry::begin()
     run("BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE", 0, nullptr);
     /*
      * A statement that is no longer waited for must not stay there and keep its
-     * connection. (PostgreSQL lifts statement_timeout before it commits.) A
-     * horizon that is used must be there after a crash and after a failover.
+     * connection, nor a transaction whose end was lost on its way and its locks.
+     * (PostgreSQL lifts statement_timeout before it commits.) A horizon that is
+     * used must be there after a crash and after a failover.
      */
     const char *const limits[] = {psprintf("%d", acquire_timeout_ms),
                                   psprintf("%d", patience_ms(2))};
     run("SELECT pg_catalog.set_config('statement_timeout', $1, true), "
+        "pg_catalog.set_config('idle_in_transaction_session_timeout', $1, true), "
         "pg_catalog.set_config('lock_timeout', $2, true), "
         "CASE WHEN pg_catalog.current_setting('synchronous_commit') "
         "OPERATOR(pg_catalog.=) ANY (ARRAY['off', 'local']) "
