@@ -75,14 +75,15 @@ make_chroot()
     ) 9>"$CHROOTS/$suite.lock" >&2
 }
 
-# Runs a command in CHROOT. Assignments before the command are its environment.
+# Runs a command in CHROOT. Assignments before the command are its environment. It is made
+# the root of all, since who is in a real chroot may have no network of his own.
 in_chroot()
 {
     # shellcheck disable=SC2016
     unshare --mount --pid --fork --kill-child bash -c '
-        mount -t proc proc "$0/proc" &&
-            mount -t tmpfs -o mode=1777 tmpfs "$0/dev/shm" &&
-            chroot "$0" /usr/bin/env -i HOME=/root LANG=C.UTF-8 TERM="${TERM-dumb}" \
+        mount --bind "$0" "$0" && cd "$0" && mount -t proc proc proc &&
+            mount -t tmpfs -o mode=1777 tmpfs dev/shm && pivot_root . mnt && umount -l mnt &&
+            /usr/bin/env -i HOME=/root LANG=C.UTF-8 TERM="${TERM-dumb}" \
                 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
         exit $?' "$CHROOT" "$@"
 }

@@ -24,7 +24,7 @@ sub take_slot
 	$server->poll_query_until('postgres', "SELECT NOT EXISTS (
 		SELECT 1 FROM pg_stat_activity WHERE backend_type = 'snowflake keeper')")
 	  or die 'a keeper has not ended';
-	$occupant->send('SET force_parallel_mode = on; SELECT pg_sleep(600)');
+	$occupant->send('SET ' . $server->parallel_setting . ' = on; SELECT pg_sleep(600)');
 	$server->poll_query_until('postgres', "SELECT EXISTS (
 		SELECT 1 FROM pg_stat_activity
 		WHERE backend_type = 'parallel worker' AND wait_event = 'PgSleep')")

@@ -268,10 +268,11 @@ foreach my $kind ('FUNCTION', 'TABLE')
 # An owner who gives settings to everyone who connects
 #----------------------------------------------------------------------
 
+my $parallel = $server->parallel_setting;
 $canary = $server->log_position;
 new_database('settings');
 (undef, $message) = run_as('owner', 'settings', 'CREATE EXTENSION snowflake;'
-	  . fake_builtins('evil') . fake_members('evil') . <<'SQL');
+	  . fake_builtins('evil') . fake_members('evil') . <<"SQL");
 ALTER DATABASE settings SET search_path = evil, public, pg_catalog;
 ALTER DATABASE settings SET default_transaction_read_only = on;
 ALTER DATABASE settings SET default_transaction_isolation = serializable;
@@ -282,7 +283,7 @@ ALTER DATABASE settings SET idle_in_transaction_session_timeout = 1;
 ALTER DATABASE settings SET row_security = off;
 ALTER DATABASE settings SET role = owner;
 ALTER DATABASE settings SET synchronous_commit = off;
-ALTER DATABASE settings SET force_parallel_mode = on;
+ALTER DATABASE settings SET $parallel = on;
 ALTER DATABASE settings SET jit_above_cost = 0;
 ALTER DATABASE settings SET transform_null_equals = on;
 ALTER DATABASE settings SET quote_all_identifiers = on;
@@ -292,7 +293,7 @@ ALTER DATABASE settings SET TimeZone = 'Asia/Kathmandu';
 SQL
 is($message, '', 'the owner gives settings to all connections');
 {
-	local $ENV{PGOPTIONS} = '-c statement_timeout=0 -c role=none -c force_parallel_mode=off';
+	local $ENV{PGOPTIONS} = '-c statement_timeout=0 -c role=none ' . "-c $parallel=off";
 	@ids = keep_a_lease('settings', 'public');
 }
 is(duplicates_of(@ids), 0, 'leases are claimed and renewed all the same');
@@ -338,7 +339,7 @@ $canary = $server->log_position;
 new_database('replaced');
 run_as('owner', 'replaced', 'CREATE EXTENSION snowflake');
 my $occupant = $server->session;
-$occupant->send('SET force_parallel_mode = on; SELECT pg_sleep(600)');
+$occupant->send("SET $parallel = on; SELECT pg_sleep(600)");
 $server->poll_query_until('postgres', "SELECT EXISTS (SELECT 1 FROM pg_stat_activity
 	WHERE backend_type = 'parallel worker' AND wait_event = 'PgSleep')")
   or die 'no parallel worker has started';

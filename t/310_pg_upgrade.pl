@@ -10,19 +10,6 @@ use PostgreSQL::Test::Utils;
 use SnowflakeTest;
 use Test::More;
 
-# The installation to come from: the latest older one that has the extension.
-sub older_installation
-{
-	my $major = `pg_config --version` =~ /^PostgreSQL (\d+)/ ? $1 : die 'no pg_config';
-	foreach my $older (reverse 15 .. $major - 1)
-	{
-		my $path = "/usr/lib/postgresql/$older";
-		return $path
-		  if -x "$path/bin/pg_ctl" && -e "/usr/share/postgresql/$older/extension/snowflake.control";
-	}
-	return;
-}
-
 my $older = older_installation()
   or plan skip_all => 'no older PostgreSQL with the extension is here';
 

@@ -264,6 +264,8 @@ void add_lease(Pool *pool, std::uint32_t index, std::uint64_t first_tick, std::i
     Lease &lease = state->leases[index];
     LeaseRecord &record = state->records[index];
     lease.install(record.machine_id, first_tick, horizon, renew_at);
+    /* If the first tick is in the future, the clock was there and has stepped back. */
+    lease.clock.store(pool->key.layout.tick_time(first_tick), std::memory_order_relaxed);
     record.tenure = Tenure::Held;
     record.horizon = horizon;
     record.word_at_grant = first_tick;

@@ -22,7 +22,7 @@ use Exporter 'import';
 use Time::HiRes qw(clock_gettime usleep CLOCK_MONOTONIC);
 
 our @EXPORT = qw(
-  new_server seconds_of wait_until
+  new_server older_installation seconds_of wait_until
   time_of machine_id_of tick_of is_increasing duplicates_of
   process_is_gone
   EPOCH_MS LAST_MS
@@ -44,10 +44,12 @@ use constant LAST_MS => EPOCH_MS + (1 << 41) - 1;
 #   conf => '...'    lines for postgresql.conf
 #   streaming => 1   ready for a standby, see PostgreSQL::Test::Cluster::init
 #   extension => 0   without CREATE EXTENSION
+#   installation => '/usr/lib/postgresql/15'    of another PostgreSQL
 sub new_server
 {
 	my ($name, %options) = @_;
-	my $server = SnowflakeTest::Server->new($name);
+	my $server = SnowflakeTest::Server->new($name,
+		$options{installation} ? (install_path => $options{installation}) : ());
 	$server->init(allows_streaming => $options{streaming} // 0);
 	$server->append_conf('postgresql.conf', "shared_preload_libraries = 'snowflake'")
 	  if $options{preload};
@@ -56,6 +58,19 @@ sub new_server
 	$server->start;
 	$server->safe_psql('postgres', 'CREATE EXTENSION snowflake') if $options{extension} // 1;
 	return $server;
+}
+
+# The latest older major version beside this one that has the extension, if there is one.
+sub older_installation
+{
+	my $major = `pg_config --version` =~ /^PostgreSQL (\d+)/ ? $1 : die 'no pg_config';
+	foreach my $older (reverse 15 .. $major - 1)
+	{
+		my $path = "/usr/lib/postgresql/$older";
+		return $path
+		  if -x "$path/bin/pg_ctl" && -e "/usr/share/postgresql/$older/extension/snowflake.control";
+	}
+	return;
 }
 
 #----------------------------------------------------------------------
@@ -260,6 +275,13 @@ sub crash
 	unlink $self->data_dir . '/postmaster.pid',
 	  $self->host . '/.s.PGSQL.' . $self->port . '.lock';
 	return;
+}
+
+# The name of the setting that has every query run by a parallel worker too.
+sub parallel_setting
+{
+	my ($self) = @_;
+	return $self->pg_version < 16 ? 'force_parallel_mode' : 'debug_parallel_query';
 }
 
 # Where the server's log ends now, for wait_for_log() and log_since().
