@@ -95,7 +95,7 @@ help:
 	@echo 'make setup            install what all of these need, from Debian packages'
 
 setup:
-	@scripts/setup build test fuzz demo lint
+	@scripts/setup build test clients fuzz demo lint
 
 check:
 	@scripts/check
