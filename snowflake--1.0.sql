@@ -322,6 +322,46 @@ GRANT SELECT ON @extschema@.snowflake_lease TO PUBLIC;
 GRANT INSERT ON @extschema@.snowflake_lease TO @extowner@;
 
 /*
+ * Internal: what snowflake_create_generator() and snowflake_drop_generator() write. These
+ * bodies are bound to the tables, whatever may come to have their names.
+ *
+ * Leases of an earlier generator of the same name matter only if its IDs looked the same.
+ */
+CREATE FUNCTION @extschema@.snowflake_store_generator(name text, layout text) RETURNS boolean
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    WITH made AS (
+        INSERT INTO @extschema@.snowflake_generator (name, layout) VALUES ($1, $2)
+        ON CONFLICT DO NOTHING
+        RETURNING 1
+    ), forgotten AS (
+        DELETE FROM @extschema@.snowflake_lease AS l
+        WHERE l.generator = $1 AND l.layout <> $2 AND EXISTS (SELECT 1 FROM made)
+    )
+    SELECT EXISTS (SELECT 1 FROM made);
+END;
+COMMENT ON FUNCTION @extschema@.snowflake_store_generator(text, text) IS
+    'writes the row of a generator; false if there is one';
+
+CREATE FUNCTION @extschema@.snowflake_erase_generator(name text) RETURNS boolean
+LANGUAGE sql VOLATILE STRICT PARALLEL UNSAFE
+SET search_path = pg_catalog, pg_temp
+BEGIN ATOMIC
+    WITH gone AS (
+        DELETE FROM @extschema@.snowflake_generator AS g WHERE g.name = $1 RETURNING 1
+    )
+    SELECT EXISTS (SELECT 1 FROM gone);
+END;
+COMMENT ON FUNCTION @extschema@.snowflake_erase_generator(text) IS
+    'deletes the row of a generator; false if there is none';
+
+REVOKE EXECUTE ON FUNCTION
+    @extschema@.snowflake_store_generator(text, text),
+    @extschema@.snowflake_erase_generator(text)
+FROM PUBLIC;
+
+/*
  * Claims a machine ID: one never used, at random, so that two copies of one
  * registry hardly choose the same; else, at random, one of those free for
  * longest. Null if another claim was faster, none is free, or the registry knows

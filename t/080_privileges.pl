@@ -11,6 +11,8 @@ use Test::More;
 my $server = new_server('main', extension => 0, conf => <<'CONF');
 max_worker_processes = 1
 max_logical_replication_workers = 0
+wal_level = replica
+max_wal_senders = 1
 max_parallel_workers_per_gather = 1
 snowflake.lease_ttl = 1s
 CONF
@@ -133,7 +135,7 @@ sub keep_a_lease
 	my ($database, $schema) = @_;
 	my $session = session_as('visitor', $database);
 	my $renewals = "SELECT count(*) FROM $schema.snowflake_lease
-	                WHERE instance = $schema.snowflake_instance() AND renewed_at > claimed_at";
+	                WHERE instance = $schema.snowflake_instance() AND renewed_at > claimed_at + interval '100 ms'";
 	my @ids;
 	wait_until("a lease in $database to be renewed", 30,
 		sub {
@@ -383,6 +385,138 @@ is($messages, '', 'a session claims in its own transaction');
 is($rows, "t\nowner|owner\npg_temp, evil, public, pg_catalog\n1\nt",
 	'and is its user again, with the same settings');
 is(runs_as_superuser($canary), '', 'with nothing of its user\'s');
+
+#----------------------------------------------------------------------
+# An owner who puts other objects in the place of the extension's while it is at work
+#----------------------------------------------------------------------
+
+# In: a session that does what it does with a superuser's rights, and what it waits for.
+sub wait_for_lock
+{
+	my ($what, $condition) = @_;
+	$server->poll_query_until('postgres',
+		"SELECT EXISTS (SELECT FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND $condition)")
+	  or die "$what does not wait for a lock";
+	return;
+}
+
+foreach my $call (q{snowflake_create_generator('mine', 'twitter')}, q{snowflake_drop_generator('theirs')})
+{
+	my ($function) = $call =~ /^(\w+)/;
+	my $database = new_database("swapped_in_$function");
+	$canary = $server->log_position;
+	(undef, $message) = run_as('owner', $database, <<'SQL');
+CREATE EXTENSION snowflake;
+SELECT snowflake_create_generator('theirs', 'twitter');
+SQL
+	is($message, '', "there is the extension in $database");
+	my $swapper = session_as('owner', $database);
+	$swapper->query('BEGIN; DROP EXTENSION snowflake');
+	my $caller = session_as('owner', $database);
+	$caller->send("SELECT $call");
+	wait_for_lock($function, 'pid = ' . $caller->pid);
+	(undef, $message) = $swapper->query(fake_members('public') . <<'SQL');
+CREATE TABLE snowflake_generator (name text PRIMARY KEY, layout text);
+INSERT INTO snowflake_generator VALUES ('theirs', 'twitter');
+CREATE TRIGGER canary BEFORE INSERT OR DELETE ON snowflake_generator
+    FOR EACH ROW EXECUTE FUNCTION on_change();
+COMMIT;
+SQL
+	is($message, '', 'the owner swaps its tables for others with triggers');
+	$caller->result;
+	is(runs_as_superuser($canary), '', "$function() fires none of them");
+	$_->quit foreach $swapper, $caller;
+}
+
+$canary = $server->log_position;
+new_database('swapped_schema');
+(undef, $message) = run_as('owner', 'swapped_schema', <<'SQL');
+CREATE SCHEMA app;
+CREATE EXTENSION snowflake SCHEMA app;
+GRANT USAGE ON SCHEMA app TO PUBLIC;
+SQL
+is($message, '', 'the extension is in a schema of the owner\'s');
+{
+	# Whatever the keeper chooses, it has to wait for this transaction.
+	my $rows = session_as('owner', 'swapped_schema');
+	(undef, $message) = $rows->query(<<'SQL');
+BEGIN;
+INSERT INTO app.snowflake_lease
+SELECT 'default', m, 'twitter', 0, NULL, NULL, 'owner', now(), now(), 'infinity'
+FROM generate_series(0, 1023) AS m;
+SQL
+	is($message, '', 'rows keep the keeper waiting');
+	my $waiting = session_as('visitor', 'swapped_schema');
+	$waiting->send('SELECT app.snowflake_nextval()');
+	wait_for_lock('the keeper', q{backend_type = 'snowflake keeper' AND datname = 'swapped_schema'});
+	(undef, $message) = run_as('owner', 'swapped_schema',
+		'BEGIN; ALTER SCHEMA app RENAME TO away; CREATE SCHEMA app;'
+		  . 'GRANT USAGE ON SCHEMA app TO PUBLIC;' . fake_members('app') . 'COMMIT');
+	is($message, '', 'the owner gives the schema\'s name to one with fakes');
+	$rows->query('COMMIT');
+	(undef, $message) = $waiting->result;
+	like($message, qr/under another layout/, 'the keeper goes on in the extension\'s own');
+	is(runs_as_superuser($canary), '', 'and calls none of the fakes');
+	$_->quit foreach $rows, $waiting;
+}
+
+#----------------------------------------------------------------------
+# An owner whose commits are not durable
+#----------------------------------------------------------------------
+
+# No standby of this name will ever come.
+sub synchronous_standbys
+{
+	my ($names) = @_;
+	$server->append_conf('postgresql.conf', "synchronous_standby_names = '$names'");
+	$server->reload;
+	return;
+}
+
+sub waits_for_standby
+{
+	my ($who) = @_;
+	return wait_until("a process to wait for the standby: $who", 30, sub {
+		return $server->safe_psql('postgres', "SELECT EXISTS (SELECT FROM pg_stat_activity
+			WHERE $who AND wait_event = 'SyncRep')") eq 't';
+	});
+}
+
+foreach my $level ('off', 'local')
+{
+	new_database("commits_$level");
+	(undef, $message) = run_as('owner', "commits_$level", <<"SQL");
+CREATE EXTENSION snowflake;
+ALTER DATABASE commits_$level SET synchronous_commit = $level;
+SQL
+	is($message, '', "a database whose synchronous_commit is $level");
+	synchronous_standbys('nobody');
+	my $waiting = session_as('visitor', "commits_$level");
+	$waiting->send(q{SET snowflake.acquire_timeout = '60s'; SELECT snowflake_nextval() > 0});
+	ok(waits_for_standby(q{backend_type = 'snowflake keeper'}),
+		'its keeper waits for the synchronous standby all the same');
+	ok($waiting->is_busy, 'and no ID is drawn before');
+	synchronous_standbys('');
+	is(scalar $waiting->result, 't', 'but after');
+	$waiting->quit;
+}
+{
+	new_database('commits_once');
+	my $waiting = session_as('owner', 'commits_once');
+	synchronous_standbys('nobody');
+	$waiting->send(<<'SQL');
+SET synchronous_commit = off;
+BEGIN;
+CREATE EXTENSION snowflake;
+SELECT snowflake_nextval() > 0;
+COMMIT;
+SHOW synchronous_commit;
+SQL
+	ok(waits_for_standby('pid = ' . $waiting->pid), 'so does a session that claims in its own transaction');
+	synchronous_standbys('');
+	is(scalar $waiting->result, "t\noff", 'whose later commits are as it wants them');
+	$waiting->quit;
+}
 
 $server->stop;
 done_testing();

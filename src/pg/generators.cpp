@@ -7,12 +7,13 @@
  */
 #include "pg/generators.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "core/layout_spec.h"
 #include "pg/guard.h"
 #include "pg/layout_arg.h"
-#include "pg/registry.h"
+#include "pg/trusted_call.h"
 
 extern "C" {
 #include "access/genam.h"
@@ -26,7 +27,6 @@ extern "C" {
 #include "catalog/pg_type.h"
 #include "catalog/indexing.h"
 #include "catalog/namespace.h"
-#include "executor/spi.h"
 #include "nodes/nodeFuncs.h"
 #include "utils/fmgroids.h"
 #include "utils/inval.h"
@@ -161,31 +161,24 @@ void check_can_generate(const Layout &layout)
     }
 }
 
-/* Runs a statement on the extension's tables with one or two texts as parameters. */
-std::uint64_t execute(const char *sql, int expected, const char *first,
-                      const char *second = nullptr)
+/* Calls the function that writes the extension's tables, by that name; true if it did. */
+template <typename... Text>
+bool write_tables(Oid extension, const char *function, const Text *...arguments)
 {
-    Oid types[] = {TEXTOID, TEXTOID};
-    Datum values[] = {CStringGetTextDatum(first),
-                      second == nullptr ? Datum{0} : CStringGetTextDatum(second)};
-    const int count = second == nullptr ? 1 : 2;
-    const int result = SPI_execute_with_args(sql, count, types, values, nullptr, false, 0);
-    if (result != expected) {
-        elog(ERROR, "unexpected result of \"%s\": %s", sql, SPI_result_code_string(result));
-    }
-    return SPI_processed;
+    constexpr int kArguments = sizeof...(arguments);
+    const Datum values[] = {CStringGetTextDatum(arguments)...};
+    Oid types[kArguments];
+    std::fill_n(types, kArguments, TEXTOID);
+    const NullableDatum result =
+        call_trusted(trusted_function(extension, function, kArguments, types), kArguments, values);
+    return !result.isnull && DatumGetBool(result.value);
 }
-
-const char *schema_of_call(Oid extension) { return quote_identifier(extension_schema(extension)); }
 
 } /* namespace */
 
 Oid generator_table(Oid extension)
 {
-    const char *schema = extension_schema(extension);
-    const Oid table = schema == nullptr ? InvalidOid
-                                        : get_relname_relid("snowflake_generator",
-                                                            get_namespace_oid(schema, true));
+    const Oid table = get_relname_relid("snowflake_generator", extension_schema(extension));
     if (!OidIsValid(table) || getExtensionOfObject(RelationRelationId, table) != extension) {
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_TABLE),
                         errmsg("table snowflake_generator of extension \"snowflake\" is missing"),
@@ -225,7 +218,7 @@ GeneratorRow find_generator(Oid extension, std::string_view name)
 
 using namespace snowflake;
 
-/* The row is written with the rights of the function's owner (SECURITY DEFINER). */
+/* The tables are written with the rights of these functions' owner (SECURITY DEFINER). */
 SNOWFLAKE_FUNCTION(snowflake_create_generator)
 {
     const std::string_view name = view_of(PG_GETARG_TEXT_PP(0));
@@ -233,28 +226,14 @@ SNOWFLAKE_FUNCTION(snowflake_create_generator)
     check_name(name);
     check_can_generate(layout);
     const Oid extension = extension_of_function(fcinfo->flinfo->fn_oid);
-    const char *schema = schema_of_call(extension);
     const char *name_text = cstring_of(name);
-    const SpecText spec = format_layout(layout);
-
-    SPI_connect();
-    const std::uint64_t made =
-        execute(psprintf("INSERT INTO %s.snowflake_generator (name, layout) VALUES ($1, $2) "
-                         "ON CONFLICT DO NOTHING",
-                         schema),
-                SPI_OK_INSERT, name_text, spec.c_str());
-    if (made == 0) {
+    if (!write_tables(extension, "snowflake_store_generator", name_text,
+                      format_layout(layout).c_str())) {
         ereport(ERROR, (errcode(ERRCODE_DUPLICATE_OBJECT),
                         errmsg("generator \"%s\" already exists", name_text),
                         errhint("A generator's layout never changes; choose another name for "
                                 "another layout.")));
     }
-    /* Leases of an earlier generator of this name matter only if its IDs looked the same. */
-    execute(psprintf("DELETE FROM %s.snowflake_lease WHERE generator OPERATOR(pg_catalog.=) $1 "
-                     "AND layout OPERATOR(pg_catalog.<>) $2",
-                     schema),
-            SPI_OK_DELETE, name_text, spec.c_str());
-    SPI_finish();
     /* If this is rolled back, this session has to look again. */
     CacheInvalidateRelcacheByRelid(generator_table(extension));
     PG_RETURN_VOID();
@@ -270,17 +249,11 @@ SNOWFLAKE_FUNCTION(snowflake_drop_generator)
     check_column_defaults(&search);
     check_domain_defaults(&search);
 
-    SPI_connect();
-    const std::uint64_t dropped =
-        execute(psprintf("DELETE FROM %s.snowflake_generator WHERE name OPERATOR(pg_catalog.=) $1",
-                         schema_of_call(extension)),
-                SPI_OK_DELETE, name_text);
-    if (dropped == 0) {
+    if (!write_tables(extension, "snowflake_erase_generator", name_text)) {
         ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
                         errmsg("generator \"%s\" does not exist", name_text),
                         errhint("The view snowflake_generators lists them.")));
     }
-    SPI_finish();
     /* Sessions that have looked it up look again. */
     CacheInvalidateRelcacheByRelid(generator_table(extension));
     PG_RETURN_VOID();

@@ -131,8 +131,6 @@ void serve_in_transaction()
     do_service(&registry, &work);
     registry.close();
     PopActiveSnapshot();
-    /* also where synchronous_commit is off: what is published next must not be lost */
-    ForceSyncCommit();
     CommitTransactionCommand();
 }
 

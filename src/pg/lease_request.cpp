@@ -314,8 +314,6 @@ void claim_in_own_transaction(Session *session)
         PG_RE_THROW();
     }
     PG_END_TRY();
-    /* What this session draws before the commit is lost with it, unless that is durable. */
-    ForceSyncCommit();
     finish_service(&work);
 }
 

@@ -24,10 +24,13 @@ namespace {
 
 enum Which { kClaim, kRenew, kResume, kOutlook };
 
+/* What is free no sooner than this is never free. */
+constexpr std::int64_t kFarUs = 10000000000000000;
+
 } /* namespace */
 
 /* In the order of Which; the types are those of the extension's script. */
-const LeaseFunction kLeaseFunctions[] = {
+const LeaseFunction kLeaseFunctions[kLeaseFunctionCount] = {
     {"snowflake_claim_lease",
      10,
      {"text", "text", "int8", "oid", "text", "interval", "int8", "int8", "int4multirange",
@@ -40,7 +43,6 @@ const LeaseFunction kLeaseFunctions[] = {
      1},
     {"snowflake_lease_outlook", 3, {"text", "int4multirange", "int8"}, 5},
 };
-const int kLeaseFunctionCount = lengthof(kLeaseFunctions);
 
 namespace {
 
@@ -130,8 +132,17 @@ ClaimReply Registry::claim(const ClaimRequest &request)
     if (row.values[0] == nullptr) {
         return {};
     }
-    return {true, static_cast<std::uint32_t>(number_or(row.values[0], 0)),
-            number_or(row.values[1], 0)};
+    const std::int64_t machine_id = number_or(row.values[0], -1);
+    const std::int64_t old_horizon = number_or(row.values[1], -1);
+    /* A shared registry's functions may be anything. */
+    if (machine_id < 0 || machine_id > key.layout.machine_id.max() || old_horizon < 0 ||
+        old_horizon > request.now) {
+        ereport(ERROR, (errcode(ERRCODE_PROTOCOL_VIOLATION),
+                        errmsg("the registry gives machine ID %s with horizon %s, which can not be",
+                               row.values[0], row.values[1] == nullptr ? "null" : row.values[1]),
+                        errhint("Look at the extension in the registry's database.")));
+    }
+    return {true, static_cast<std::uint32_t>(machine_id), old_horizon};
 }
 
 std::int64_t Registry::renew(const PoolKey &key, std::uint32_t machine_id, std::int64_t horizon)
@@ -170,8 +181,12 @@ Outlook Registry::outlook(const PoolKey &key, std::int64_t now)
     outlook.known = true;
     strlcpy(outlook.layout, row.values[0], sizeof(outlook.layout));
     outlook.machine_id = static_cast<std::uint32_t>(number_or(row.values[1], 0));
-    strlcpy(outlook.holder, row.values[2], sizeof(outlook.holder));
+    strlcpy(outlook.holder, row.values[2] == nullptr ? "another" : row.values[2],
+            sizeof(outlook.holder));
     outlook.free_in_us = number_or(row.values[4], INT64_MAX);
+    if (outlook.free_in_us > kFarUs) {
+        outlook.free_in_us = INT64_MAX;
+    }
     return outlook;
 }
 

@@ -4,7 +4,7 @@
  *     SQL functions of the extension in the registry's database.
  *
  * There are two kinds, which differ in how they call a function: the registry in
- * the database at hand (LocalRegistry, by SPI) and one that many servers share
+ * the database at hand (LocalRegistry, by OID) and one that many servers share
  * (RemoteRegistry, by libpq). Failures are reported by ereport, so a registry
  * owns nothing that only a destructor would release.
  */
@@ -13,6 +13,7 @@
 #include <cstdint>
 
 #include "pg/shared_state.h"
+#include "pg/trusted_call.h"
 
 namespace snowflake {
 
@@ -51,8 +52,8 @@ struct LeaseFunction {
 };
 
 /* The functions that a registry must have. */
-extern const LeaseFunction kLeaseFunctions[];
-extern const int kLeaseFunctionCount;
+inline constexpr int kLeaseFunctionCount = 4;
+extern const LeaseFunction kLeaseFunctions[kLeaseFunctionCount];
 
 /* A lease function's one row; null pointers are nulls. */
 struct LeaseRow {
@@ -85,34 +86,27 @@ class Registry {
     virtual LeaseRow call(const LeaseFunction &function, const char *const *arguments) = 0;
 };
 
-/* The registry of the database that this backend is connected to, by SPI. */
+/* The registry of the database that this backend is connected to. */
 class LocalRegistry final : public Registry {
   public:
     /*
-     * Connects to SPI. In: the extension whose functions to call; reports an
-     * error if they are not there, or are not the ones that a superuser made.
+     * Takes on the rights of the functions' owner. In: the extension whose functions to
+     * call; reports an error if they are not there, or are not the ones that a superuser
+     * made.
      */
     explicit LocalRegistry(Oid extension);
 
-    /* Disconnects from SPI. */
+    /* Gives the rights back, and sees to it that the commit of the transaction is durable. */
     void close();
 
   protected:
     LeaseRow call(const LeaseFunction &function, const char *const *arguments) override;
 
   private:
-    const char *schema_;
+    TrustedFunction functions_[kLeaseFunctionCount]; /* in the order of kLeaseFunctions */
+    MemoryContext calls_;
     Oid caller_;
     int caller_context_;
 };
-
-/* The extension that a function belongs to; an error if it belongs to none. */
-Oid extension_of_function(Oid function);
-
-/* True if the extension was made (or updated) by the transaction under way. */
-bool extension_is_new(Oid extension);
-
-/* The name of an extension's schema, palloc'ed; nullptr if there is no such extension. */
-char *extension_schema(Oid extension);
 
 } /* namespace snowflake */

@@ -1,163 +1,117 @@
 /*
  * registry_local.cpp
- *     The registry in the database at hand, called by SPI.
+ *     The registry in the database at hand.
  *
- * The lease functions run with a superuser's rights, and the keeper is one. So
- * what is called must be what the extension's script made, whatever the owner
- * of a schema or of the database has put in its place: a function counts only if
- * it is a member of the extension and a superuser owns it. It is called by its
- * qualified name with arguments of exactly its types, so no overload is a better
- * match; and its body was bound to its table when it was made.
+ * The lease functions run with a superuser's rights, and the keeper is one. So what is
+ * called must be what the extension's script made; see trusted_call.h.
  */
 #include "pg/registry.h"
 
 #include <cstdint>
 
 extern "C" {
-#include "access/genam.h"
-#include "access/table.h"
-#include "catalog/dependency.h"
-#include "catalog/indexing.h"
-#include "catalog/pg_extension.h"
-#include "catalog/pg_proc.h"
-#include "executor/spi.h"
-#include "utils/fmgroids.h"
 #include "utils/lsyscache.h"
-#include "utils/regproc.h"
-#include "utils/rel.h"
-#include "utils/syscache.h"
+#include "utils/memutils.h"
+#include "utils/typcache.h"
 }
 
 namespace snowflake {
 namespace {
 
-/* What is known of an extension's row. */
-struct ExtensionRow {
-    bool found;
-    Oid schema;
-    bool is_new;
-};
-
-ExtensionRow read_extension(Oid extension)
+void find_types(const LeaseFunction &function, Oid *types)
 {
-    ExtensionRow row{};
-    ScanKeyData key;
-    Relation relation = table_open(ExtensionRelationId, AccessShareLock);
-    ScanKeyInit(&key, Anum_pg_extension_oid, BTEqualStrategyNumber, F_OIDEQ,
-                ObjectIdGetDatum(extension));
-    SysScanDesc scan = systable_beginscan(relation, ExtensionOidIndexId, true, nullptr, 1, &key);
-    HeapTuple tuple = systable_getnext(scan);
-    if (HeapTupleIsValid(tuple)) {
-        row.found = true;
-        row.schema = (reinterpret_cast<Form_pg_extension>(GETSTRUCT(tuple)))->extnamespace;
-        row.is_new = TransactionIdIsCurrentTransactionId(HeapTupleHeaderGetXmin(tuple->t_data));
-    }
-    systable_endscan(scan);
-    table_close(relation, AccessShareLock);
-    return row;
-}
-
-[[noreturn]] void report_missing(const char *function)
-{
-    ereport(
-        ERROR,
-        (errcode(ERRCODE_UNDEFINED_FUNCTION),
-         errmsg("function %s of extension \"snowflake\" is missing or is not the extension's own",
-                function),
-         errhint("Drop and create the extension again.")));
-    pg_unreachable();
-}
-
-/* The owner of a lease function that may be trusted. */
-Oid trusted_owner(Oid extension, Oid schema, const LeaseFunction &function)
-{
-    Oid types[LeaseFunction::kMostArguments];
     for (int i = 0; i < function.arguments; i++) {
         types[i] = type_by_name(psprintf("pg_catalog.%s", function.argument_types[i]));
     }
-    oidvector *arguments = buildoidvector(types, function.arguments);
-    HeapTuple tuple = SearchSysCache3(PROCNAMEARGSNSP, CStringGetDatum(function.name),
-                                      PointerGetDatum(arguments), ObjectIdGetDatum(schema));
-    if (!HeapTupleIsValid(tuple)) {
-        report_missing(function.name);
+}
+
+Datum datum_of(const char *text, Oid type)
+{
+    Oid input = InvalidOid;
+    Oid parameter = InvalidOid;
+    getTypeInputInfo(type, &input, &parameter);
+    return OidInputFunctionCall(input, const_cast<char *>(text), parameter, -1);
+}
+
+const char *text_of(Datum value, Oid type)
+{
+    Oid output = InvalidOid;
+    bool varlena = false;
+    getTypeOutputInfo(type, &output, &varlena);
+    return OidOutputFunctionCall(output, value);
+}
+
+LeaseRow columns_of(HeapTupleHeader row, int columns)
+{
+    LeaseRow result{};
+    TupleDesc descriptor =
+        lookup_rowtype_tupdesc(HeapTupleHeaderGetTypeId(row), HeapTupleHeaderGetTypMod(row));
+    for (int i = 0; i < columns; i++) {
+        bool null = false;
+        const Datum value = GetAttributeByNum(row, static_cast<AttrNumber>(i + 1), &null);
+        result.values[i] = null ? nullptr : text_of(value, TupleDescAttr(descriptor, i)->atttypid);
     }
-    const auto *row = reinterpret_cast<Form_pg_proc>(GETSTRUCT(tuple));
-    const Oid oid = row->oid;
-    const Oid owner = row->proowner;
-    ReleaseSysCache(tuple);
-    if (getExtensionOfObject(ProcedureRelationId, oid) != extension || !superuser_arg(owner)) {
-        report_missing(function.name);
+    ReleaseTupleDesc(descriptor);
+    return result;
+}
+
+/*
+ * IDs are drawn on what is committed, so that must outlive a crash and a failover to a
+ * synchronous standby, whatever the database or the session says of other commits.
+ */
+void make_commit_durable()
+{
+    ForceSyncCommit();
+    if (synchronous_commit <= SYNCHRONOUS_COMMIT_LOCAL_FLUSH) {
+        set_config_option("synchronous_commit", "on", PGC_USERSET, PGC_S_SESSION, GUC_ACTION_LOCAL,
+                          true, 0, false);
     }
-    return owner;
 }
 
 } /* namespace */
 
-Oid extension_of_function(Oid function)
-{
-    const Oid extension = getExtensionOfObject(ProcedureRelationId, function);
-    if (!OidIsValid(extension)) {
-        ereport(ERROR,
-                (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
-                 errmsg("function %s does not belong to an extension", format_procedure(function)),
-                 errhint("Use the functions that CREATE EXTENSION snowflake makes.")));
-    }
-    return extension;
-}
-
-bool extension_is_new(Oid extension) { return read_extension(extension).is_new; }
-
-char *extension_schema(Oid extension)
-{
-    const ExtensionRow row = read_extension(extension);
-    return row.found ? get_namespace_name(row.schema) : nullptr;
-}
-
 LocalRegistry::LocalRegistry(Oid extension)
 {
-    const ExtensionRow row = read_extension(extension);
-    if (!row.found) {
-        ereport(ERROR, (errcode(ERRCODE_UNDEFINED_OBJECT),
-                        errmsg("extension \"snowflake\" has been dropped")));
-    }
-    Oid owner = InvalidOid;
     for (int i = 0; i < kLeaseFunctionCount; i++) {
-        owner = trusted_owner(extension, row.schema, kLeaseFunctions[i]);
+        Oid types[LeaseFunction::kMostArguments];
+        find_types(kLeaseFunctions[i], types);
+        functions_[i] = trusted_function(extension, kLeaseFunctions[i].name,
+                                         kLeaseFunctions[i].arguments, types);
     }
-    schema_ = get_namespace_name(row.schema);
+    calls_ =
+        AllocSetContextCreate(CurrentMemoryContext, "snowflake registry", ALLOCSET_DEFAULT_SIZES);
 
     /* A session that claims for itself has no rights on these; their owner has. */
     GetUserIdAndSecContext(&caller_, &caller_context_);
-    SetUserIdAndSecContext(
-        owner, caller_context_ | SECURITY_LOCAL_USERID_CHANGE | SECURITY_RESTRICTED_OPERATION);
-    if (SPI_connect() != SPI_OK_CONNECT) {
-        elog(ERROR, "could not connect to SPI");
-    }
+    SetUserIdAndSecContext(functions_[0].owner, caller_context_ | SECURITY_LOCAL_USERID_CHANGE |
+                                                    SECURITY_RESTRICTED_OPERATION);
 }
 
 void LocalRegistry::close()
 {
-    SPI_finish();
+    MemoryContextDelete(calls_);
     SetUserIdAndSecContext(caller_, caller_context_);
+    make_commit_durable();
 }
 
 LeaseRow LocalRegistry::call(const LeaseFunction &function, const char *const *arguments)
 {
     Oid types[LeaseFunction::kMostArguments];
     Datum values[LeaseFunction::kMostArguments];
+    MemoryContext former = MemoryContextSwitchTo(calls_);
+    find_types(function, types);
     for (int i = 0; i < function.arguments; i++) {
-        types[i] = TEXTOID;
-        values[i] = CStringGetTextDatum(arguments[i]);
+        values[i] = datum_of(arguments[i], types[i]);
     }
-    const int result = SPI_execute_with_args(call_text(function, schema_), function.arguments,
-                                             types, values, nullptr, false, 0);
-    if (result != SPI_OK_SELECT || SPI_processed > 1) {
-        elog(ERROR, "unexpected result of %s: %s", function.name, SPI_result_code_string(result));
-    }
+    const TrustedFunction &called = functions_[&function - kLeaseFunctions];
+    const NullableDatum result = call_trusted(called, function.arguments, values);
     LeaseRow row{};
-    for (int i = 0; i < function.columns && SPI_processed == 1; i++) {
-        row.values[i] = SPI_getvalue(SPI_tuptable->vals[0], SPI_tuptable->tupdesc, i + 1);
+    if (!result.isnull && function.columns == 1) {
+        row.values[0] = text_of(result.value, get_func_rettype(called.oid));
+    } else if (!result.isnull) {
+        row = columns_of(DatumGetHeapTupleHeader(result.value), function.columns);
     }
+    MemoryContextSwitchTo(former);
     return row;
 }
 
