@@ -29,7 +29,7 @@ export PG_CONFIG
 SELF_SUFFICIENT = help setup check check-unit check-tsan check-asan check-regress \
 	check-isolation check-tap check-all check-majors check-packages chaos \
 	check-server-sanitizers check-valgrind check-fuzz simulate check-mutants \
-	lint format dist demo demo-stop
+	lint format dist demo demo-stop bench
 
 GOALS = $(or $(MAKECMDGOALS),all)
 
@@ -89,6 +89,7 @@ help:
 	@echo 'make chaos            servers and all that may happen to them    [MINUTES=2] [SEED=n]'
 	@echo 'make check-server-sanitizers   regression tests with all of it under sanitizers'
 	@echo 'make check-valgrind   a short run of a server under valgrind'
+	@echo 'make bench            what IDs cost, beside sequences and UUIDs  [SCALE=1] [GROUPS="calls core"]'
 	@echo 'make lint             formatting and static analysis'
 	@echo 'make format           format the C++ sources'
 	@echo 'make dist             the release archive of what is committed, in build/'
@@ -134,6 +135,9 @@ chaos:
 
 check-server-sanitizers check-valgrind:
 	@scripts/$@
+
+bench:
+	@bench/run $(GROUPS)
 
 demo:
 	@scripts/demo start
