@@ -686,7 +686,11 @@ AS $convert$
 DECLARE
     target ALIAS FOR $1;
     key ALIAS FOR $2;
+    -- where the extension is now: its schema may have another name than when it was made
+    home text := (SELECT quote_ident(n.nspname) FROM pg_extension AS e
+                  JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'snowflake');
     attribute pg_attribute;
+    is_drawn boolean;
     layout text;
     default_id oid;
     default_text text;
@@ -708,7 +712,10 @@ BEGIN
         RAISE null_value_not_allowed USING
             MESSAGE = 'table, column, generator and dry_run must not be null';
     END IF;
-    attribute := @extschema@.snowflake_key_column(target, key);
+    EXECUTE format('SELECT * FROM %s.snowflake_key_column($1, $2)', home)
+    INTO attribute USING target, key;
+    EXECUTE format('SELECT %s.snowflake_is_drawn($1, $2)', home)
+    INTO is_drawn USING target::oid, attribute.attnum;
 
     -- what the column has now
     IF attribute.attgenerated <> '' THEN
@@ -718,7 +725,7 @@ BEGIN
     END IF;
     SELECT d.oid, pg_get_expr(d.adbin, d.adrelid) INTO default_id, default_text
     FROM pg_attrdef AS d WHERE d.adrelid = target AND d.adnum = attribute.attnum;
-    IF @extschema@.snowflake_is_drawn(target, attribute.attnum) THEN
+    IF is_drawn THEN
         RAISE NOTICE 'column "%" of table % has the default % already', key, target, default_text;
         RETURN;
     END IF;
@@ -729,7 +736,7 @@ BEGIN
             MESSAGE = format('column "%s" of table %s draws on no sequence', key, target),
             DETAIL = CASE WHEN default_text IS NULL THEN 'It has no default.'
                           ELSE format('Its default is %s.', default_text) END,
-            HINT = format('If that is meant to be, use ALTER TABLE %s ALTER COLUMN %I SET DEFAULT @extschema@.snowflake_nextval().', target, key);
+            HINT = format('If that is meant to be, use ALTER TABLE %s ALTER COLUMN %I SET DEFAULT %s.snowflake_nextval().', target, key, home);
     ELSE
         SELECT d.refobjid INTO source
         FROM pg_depend AS d JOIN pg_class AS s ON s.oid = d.refobjid AND s.relkind = 'S'
@@ -743,15 +750,19 @@ BEGIN
     END IF;
 
     -- the generator, and its next ID
-    layout := CASE generator WHEN 'default' THEN 'default' ELSE
-        (SELECT g.layout FROM @extschema@.snowflake_generator AS g WHERE g.name = generator) END;
+    layout := 'default';
+    IF generator <> 'default' THEN
+        EXECUTE format('SELECT g.layout FROM %s.snowflake_generator AS g WHERE g.name = $1', home)
+        INTO layout USING generator;
+    END IF;
     IF layout IS NULL THEN
         RAISE undefined_object USING
             MESSAGE = format('generator "%s" does not exist', generator),
             HINT = 'Use snowflake_create_generator() to make it.';
     END IF;
     EXECUTE format('SELECT max(%I) FROM %s', key, target) INTO highest;
-    next_id := @extschema@.snowflake_min_id(clock_timestamp(), layout);
+    EXECUTE format('SELECT %s.snowflake_min_id(clock_timestamp(), $1)', home)
+    INTO next_id USING layout;
     IF highest >= next_id THEN
         RAISE object_not_in_prerequisite_state USING
             MESSAGE = format('key %s in column "%s" of table %s is not below the next ID',
@@ -828,8 +839,8 @@ BEGIN
     SELECT actions || coalesce(array_agg(format('ALTER COLUMN %I TYPE bigint', n.name)), '{}')
     INTO actions
     FROM unnest(narrow_tables, narrow_columns) AS n (relation, name) WHERE n.relation = target;
-    actions := actions || format('ALTER COLUMN %I SET DEFAULT @extschema@.snowflake_nextval(%s)',
-        key, CASE WHEN generator <> 'default' THEN quote_literal(generator) END);
+    actions := actions || format('ALTER COLUMN %I SET DEFAULT %s.snowflake_nextval(%s)',
+        key, home, CASE WHEN generator <> 'default' THEN quote_literal(generator) END);
     statements := ARRAY[format('ALTER TABLE %s %s', target, array_to_string(actions, ', '))];
     SELECT statements || coalesce(array_agg(format('ALTER TABLE %s %s', a.relation, a.actions)), '{}')
     INTO statements
@@ -886,13 +897,18 @@ AS $revert$
 DECLARE
     target ALIAS FOR $1;
     key ALIAS FOR $2;
+    -- where the extension is now: its schema may have another name than when it was made
+    home text := (SELECT quote_ident(n.nspname) FROM pg_extension AS e
+                  JOIN pg_namespace AS n ON n.oid = e.extnamespace WHERE e.extname = 'snowflake');
     attribute pg_attribute;
+    is_drawn boolean;
     schema_name name;
     table_name name;
     base text;
     sequence_name text;
     copies int := 0;
     highest bigint;
+    owner name;
     grantees text;
     statements text[];
     statement text;
@@ -901,8 +917,11 @@ BEGIN
         RAISE null_value_not_allowed USING
             MESSAGE = 'table, column and dry_run must not be null';
     END IF;
-    attribute := @extschema@.snowflake_key_column(target, key);
-    IF NOT @extschema@.snowflake_is_drawn(target, attribute.attnum) THEN
+    EXECUTE format('SELECT * FROM %s.snowflake_key_column($1, $2)', home)
+    INTO attribute USING target, key;
+    EXECUTE format('SELECT %s.snowflake_is_drawn($1, $2)', home)
+    INTO is_drawn USING target::oid, attribute.attnum;
+    IF NOT is_drawn THEN
         RAISE object_not_in_prerequisite_state USING
             MESSAGE = format('column "%s" of table %s does not draw on a generator', key, target),
             HINT = 'Only a column that has snowflake_nextval() for its default can be reverted.';
@@ -945,11 +964,18 @@ BEGIN
     CROSS JOIN LATERAL aclexplode(l.acl) AS x
     WHERE c.oid = target AND x.privilege_type = 'INSERT' AND x.grantee <> c.relowner;
 
-    statements := ARRAY[
-        format('CREATE SEQUENCE %s START WITH %s OWNED BY %s.%I',
-               sequence_name, highest + 1, target, key),
-        format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT pg_catalog.nextval(%L)',
-               target, key, sequence_name)];
+    SELECT pg_get_userbyid(c.relowner) INTO owner FROM pg_class AS c WHERE c.oid = target;
+    IF owner = current_user THEN
+        statements := ARRAY[format('CREATE SEQUENCE %s START WITH %s OWNED BY %s.%I',
+                                   sequence_name, highest + 1, target, key)];
+    ELSE
+        statements := ARRAY[
+            format('CREATE SEQUENCE %s START WITH %s', sequence_name, highest + 1),
+            format('ALTER SEQUENCE %s OWNER TO %I', sequence_name, owner),
+            format('ALTER SEQUENCE %s OWNED BY %s.%I', sequence_name, target, key)];
+    END IF;
+    statements := statements || format('ALTER TABLE %s ALTER COLUMN %I SET DEFAULT pg_catalog.nextval(%L)',
+                                       target, key, sequence_name);
     IF grantees IS NOT NULL THEN
         statements := statements || format('GRANT USAGE ON SEQUENCE %s TO %s', sequence_name, grantees);
     END IF;

@@ -40,6 +40,12 @@ WHERE prosecdef AND proconfig IS DISTINCT FROM '{"search_path=pg_catalog, pg_tem
 SELECT oid::regprocedure AS open_to_all FROM member_function
 WHERE prosecdef AND EXISTS (SELECT 1 FROM aclexplode(coalesce(proacl, acldefault('f', proowner)))
                             WHERE grantee = 0);
+-- bodies that find names when they run have a search_path for it, and those in SQL find none then (no rows)
+SELECT p.oid::regprocedure AS finds_names FROM member_function AS p
+JOIN pg_language AS l ON l.oid = p.prolang
+WHERE l.lanname <> 'c'
+  AND (NOT 'search_path=pg_catalog, pg_temp' = ANY (coalesce(p.proconfig, '{}'))
+       OR (l.lanname = 'sql' AND p.prosqlbody IS NULL));
 -- no C function is called with a null (no rows)
 SELECT p.oid::regprocedure AS not_strict FROM member_function AS p
 JOIN pg_language AS l ON l.oid = p.prolang

@@ -211,6 +211,16 @@ my @forbidden = (
 	'DROP FUNCTION snowflake_release_lease(text, int)',
 	'ALTER EXTENSION snowflake DROP FUNCTION snowflake_release_lease(text, int)',
 	'ALTER EXTENSION snowflake DROP TABLE snowflake_lease',
+	'CREATE PUBLICATION p FOR TABLE snowflake_lease',
+	'CREATE CAST (int4multirange AS int) WITH INOUT',
+	'LOAD \'snowflake\'',
+	'SELECT snowflake_timestamp_support(NULL)',
+	'SELECT snowflake_store_generator(\'mine\', \'twitter\')',
+	'SELECT snowflake_erase_generator(\'mine\')',
+	'CREATE FUNCTION evil.keeper(bigint) RETURNS void LANGUAGE c AS'
+	  . ' \'snowflake\', \'snowflake_keeper_main\'',
+	'CREATE FUNCTION evil.time(bigint) RETURNS timestamptz IMMUTABLE LANGUAGE sql'
+	  . ' SUPPORT snowflake_timestamp_support AS \'SELECT now()\'',
 	'CREATE EVENT TRIGGER t ON ddl_command_end EXECUTE FUNCTION evil.on_event()');
 run_as('owner', 'shop', <<'SQL');
 CREATE FUNCTION evil.on_change() RETURNS trigger LANGUAGE plpgsql
@@ -227,7 +237,7 @@ foreach my $role ('visitor', 'owner')
 		(undef, $message) = $session->query("BEGIN; $sql");
 		$session->query('ROLLBACK');
 		like($message,
-			qr/permission denied|must be owner|must be superuser|no privileges were granted|extension snowflake requires it|duplicate key/,
+			qr/permission denied|must be owner|must be superuser|no privileges were granted|extension snowflake requires it|duplicate key|is not allowed|support\(unknown\) does not exist/,
 			"the $role can not: " . substr($sql, 0, 60));
 	}
 	$session->quit;
@@ -238,6 +248,113 @@ is($server->safe_psql('shop', "SELECT count(*) FROM pg_depend
 		  AND objid = 'snowflake_lease'::regclass"),
 	1, 'the table is as it was');
 
+# Rights on the members of the extension that a role was given by name.
+my $rights_of_owner = <<'SQL';
+WITH member AS (
+	SELECT d.classid, d.objid FROM pg_depend AS d JOIN pg_extension AS e ON e.oid = d.refobjid
+	WHERE d.deptype = 'e' AND d.refclassid = 'pg_extension'::regclass AND e.extname = 'snowflake'
+), acl (object, acl) AS (
+	SELECT p.oid::regprocedure::text, p.proacl FROM pg_proc AS p JOIN member AS m ON m.objid = p.oid
+	UNION ALL
+	SELECT c.oid::regclass::text, c.relacl FROM pg_class AS c JOIN member AS m ON m.objid = c.oid
+	UNION ALL
+	SELECT a.attrelid::regclass || '.' || a.attname, a.attacl
+	FROM pg_attribute AS a JOIN member AS m ON m.objid = a.attrelid
+)
+SELECT object || ': ' || privilege_type AS line FROM acl, aclexplode(acl)
+WHERE grantee NOT IN (0, 10) ORDER BY object COLLATE "C", privilege_type;
+SQL
+my $rights = <<'LIST';
+snowflake_create_generator(text,text): EXECUTE
+snowflake_drop_generator(text): EXECUTE
+snowflake_generator: INSERT
+snowflake_lease: INSERT
+snowflake_stats_reset(): EXECUTE
+LIST
+is($server->safe_psql('shop', $rights_of_owner) . "\n", $rights, 'the owner has these rights and no others');
+
+# The owner's row for a machine ID can keep it from being claimed, and no more.
+$server->safe_psql('shop', q{UPDATE snowflake_lease SET expires_at = 'infinity'});
+my $held = $server->safe_psql('shop', 'SELECT machine_id, horizon FROM snowflake_lease ORDER BY 1');
+run_as('owner', 'shop', <<'SQL');
+INSERT INTO snowflake_lease SELECT generator, m, layout, 0, instance, database, 'owner', now(), now(), now()
+FROM snowflake_lease, generate_series(0, 9) AS m ON CONFLICT (generator, machine_id) DO NOTHING
+SQL
+is($server->safe_psql('shop', q{SELECT machine_id, horizon FROM snowflake_lease
+	WHERE holder <> 'owner' ORDER BY 1}), $held, 'the owner\'s rows change no lease');
+$server->safe_psql('shop', q{DELETE FROM snowflake_lease WHERE holder = 'owner'});
+
+#----------------------------------------------------------------------
+# Settings and names that only a superuser may choose
+#----------------------------------------------------------------------
+
+# Before the library is loaded, PostgreSQL takes the setting for one it does not know.
+foreach my $way (
+	[ 'SET', q{SET snowflake.registry = 'host=/nowhere'} ],
+	[ 'set_config()', q{SELECT set_config('snowflake.registry', 'host=/nowhere', false)} ],
+	[ 'ALTER DATABASE', q{ALTER DATABASE shop SET snowflake.registry = 'host=/nowhere'} ],
+	[ 'ALTER ROLE', q{ALTER ROLE owner SET snowflake.registry = 'host=/nowhere'} ],
+	[ 'SET of the lease', q{SET snowflake.lease_ttl = '1d'} ],
+	[ 'SET of the machine IDs', q{SET snowflake.machine_ids = '7'} ])
+{
+	my ($name, $sql) = @$way;
+	my $before = session_as('owner', 'shop');
+	$before->query($sql);
+	like(scalar $before->query('SELECT public.snowflake_nextval()'), qr/^\d+$/,
+		"$name before the library is loaded changes nothing");
+	unlike(scalar $before->query(q{SELECT string_agg(current_setting(n, true), ' ')
+		FROM unnest('{snowflake.lease_ttl,snowflake.machine_ids}'::text[]) AS n}), qr/^1d|7$/,
+		'the setting is as the server has it');
+	(undef, $message) = $before->query($sql);
+	like($message, qr/permission denied|cannot be changed now/, "$name after it is refused");
+	(undef, $message) = $before->query('SHOW snowflake.registry');
+	like($message, qr/must be (superuser|.*pg_read_all_settings)|permission denied/,
+		'and the registry is not shown');
+	$before->quit;
+}
+is($server->safe_psql('postgres', q{SELECT count(*) FROM pg_db_role_setting
+	WHERE setconfig::text LIKE '%snowflake%'}), 0, 'nothing is left for later sessions');
+
+# What stands in one's own names is data.
+(undef, $message) = run_as('owner', 'shop', <<'SQL');
+SELECT snowflake_create_generator($$'), evil.canary('name'); --$$, 'twitter');
+CREATE SCHEMA "a"", evil.canary('schema'); --";
+CREATE TABLE "a"", evil.canary('schema'); --"."%I '$$ ""; SELECT evil.canary('table'); --"
+    ("%s "" ), evil.canary('column') --" int GENERATED ALWAYS AS IDENTITY PRIMARY KEY);
+SQL
+is($message, '', 'there are names that would like to be statements');
+$canary = $server->log_position;
+foreach my $function (q{snowflake_convert(c.oid, a.attname, $$'), evil.canary('name'); --$$)},
+	'snowflake_revert(c.oid, a.attname)')
+{
+	$server->safe_psql('shop', "SELECT $function FROM pg_class AS c JOIN pg_attribute AS a
+		ON a.attrelid = c.oid AND a.attnum = 1 WHERE c.relname LIKE '\%I%' AND c.relkind = 'r'");
+}
+is(runs_as_superuser($canary), '', 'a superuser who converts the table and back runs none of them');
+is($server->safe_psql('shop', q{SELECT relowner::regrole FROM pg_class WHERE relkind = 'S'
+	AND relname LIKE '\%I%'}), 'owner', 'and the sequence is the owner\'s');
+(undef, $message) = run_as('owner', 'shop',
+	q{DROP SCHEMA "a"", evil.canary('schema'); --" CASCADE;
+	  SELECT snowflake_drop_generator($$'), evil.canary('name'); --$$)});
+is($message, '', 'and the generator can be dropped by its name');
+
+# The planner's shortcut for times does not let a condition see rows that it must not.
+run_as('owner', 'shop', <<'SQL');
+CREATE TABLE public.secret (id bigint DEFAULT snowflake_nextval(), reader name);
+CREATE INDEX ON public.secret (id);
+INSERT INTO public.secret (reader) VALUES ('visitor'), ('owner');
+ALTER TABLE public.secret ENABLE ROW LEVEL SECURITY;
+CREATE POLICY p ON public.secret USING (reader = current_user);
+GRANT SELECT ON public.secret TO visitor;
+SQL
+(my $rows, $message) = run_as('visitor', 'shop', <<'SQL');
+CREATE FUNCTION pg_temp.tell(name) RETURNS boolean LANGUAGE plpgsql COST 0.0001
+    AS $$ BEGIN RAISE WARNING 'saw %', $1; RETURN true; END $$;
+SELECT count(*) FROM public.secret WHERE snowflake_timestamp(id) > '2026-01-02' AND pg_temp.tell(reader)
+SQL
+is($rows, 1, 'row-level security lets one row through');
+is(join(' ', $message =~ /saw (\w+)/g), 'visitor', 'and a condition sees that one alone');
+
 #----------------------------------------------------------------------
 # An owner who prepares the ground before CREATE EXTENSION
 #----------------------------------------------------------------------
@@ -246,10 +363,14 @@ $canary = $server->log_position;
 new_database('prepared');
 (undef, $message) = run_as('owner', 'prepared', fake_builtins('public') . <<'SQL');
 ALTER DATABASE prepared SET search_path = public, pg_catalog;
+ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO visitor;
+ALTER DEFAULT PRIVILEGES GRANT ALL ON FUNCTIONS TO visitor;
+ALTER DEFAULT PRIVILEGES IN SCHEMA public GRANT ALL ON TABLES TO PUBLIC;
 SQL
 is($message, '', 'there are operators and functions that match better');
 (undef, $message) = run_as('owner', 'prepared', 'CREATE EXTENSION snowflake');
 is($message, '', 'and the extension is made beside them');
+is($server->safe_psql('prepared', $rights_of_owner) . "\n", $rights, 'with the same rights');
 @ids = keep_a_lease('prepared', 'public');
 is(duplicates_of(@ids), 0, 'it draws distinct IDs');
 is(runs_as_superuser($canary), '', 'none of them was used with the rights of a superuser');
@@ -335,6 +456,10 @@ is(duplicates_of(@ids), 0, 'the extension goes on in its own');
 is($server->safe_psql('renamed', 'SELECT count(*) FROM app.snowflake_lease'),
 	0, 'and writes nothing to the fake');
 is(runs_as_superuser($canary), '', 'nor does it call one');
+run_as('owner', 'renamed', 'CREATE TABLE item (id int GENERATED ALWAYS AS IDENTITY)');
+$server->safe_psql('renamed', q{SELECT "it's app".snowflake_convert('item', 'id');
+	SELECT "it's app".snowflake_revert('item', 'id')});
+is(runs_as_superuser($canary), '', 'nor does a superuser who converts a table');
 
 # A keeper that was asked for by the extension, and begins when there are fakes in its place.
 $canary = $server->log_position;
@@ -366,7 +491,7 @@ $_->quit foreach $waiting, $occupant;
 # the temporary objects and the settings of its user.
 $canary = $server->log_position;
 new_database('one_transaction');
-my ($rows, $messages) = run_as('owner', 'one_transaction', <<'SQL'
+($rows, my $messages) = run_as('owner', 'one_transaction', <<'SQL'
 ALTER DATABASE one_transaction SET search_path = public, pg_catalog;
 SET search_path = pg_temp, evil, public, pg_catalog;
 SQL

@@ -116,6 +116,48 @@ like($server->error_of(q{SELECT snowflake_nextval('tickets')}),
 	qr/the registry knows generator "tickets" under another layout/, 'a name can be taken');
 
 #----------------------------------------------------------------------
+# A password in the connection string
+#----------------------------------------------------------------------
+
+my $log = $server->log_position;
+my $secret = 'needle0147';
+sub set_registry
+{
+	my ($value) = @_;
+	$server->append_conf('postgresql.conf', "snowflake.registry = '$value'");
+	$server->reload;
+	$server->poll_query_until('postgres', "SELECT current_setting('snowflake.registry') = '$value'")
+	  or die 'the setting has not changed';
+	return;
+}
+set_registry("host=127.0.0.1 port=1 dbname=ids user=snowflake_keeper password=$secret");
+$server->safe_psql('postgres', 'CREATE ROLE visitor LOGIN; ' . $create =~ s/orders/secrets/r);
+my @seen;
+foreach my $sql (
+	q{SELECT snowflake_nextval('secrets')},
+	'SHOW snowflake.registry',
+	q{SELECT current_setting('snowflake.registry')},
+	q{SELECT * FROM pg_settings WHERE name LIKE 'snowflake%'},
+	'SELECT * FROM pg_file_settings',
+	'SELECT * FROM pg_show_all_file_settings()',
+	'SELECT * FROM pg_stat_activity',
+	map { "SELECT * FROM snowflake_$_" } qw(backends generators lease_status stats layouts))
+{
+	local $ENV{PGUSER} = 'visitor';
+	$server->psql('postgres', "SELECT snowflake_currval();\n$sql", on_error_stop => 0,
+		stdout => \my $rows, stderr => \my $messages);
+	push @seen, $rows . $messages;
+}
+like($seen[0], qr/could not connect to the registry: .*127\.0\.0\.1/s,
+	'who draws an ID is told where the registry is');
+unlike(join("\n", @seen), qr/$secret/, 'but a password in the setting is shown to no ordinary role');
+unlike(join("\n", grep { !/parameter "snowflake.registry" changed|LOG:  statement/ } split /\n/, $server->log_since($log)),
+	qr/$secret/, 'nor written to the log by the extension');
+like($server->log_since($log), qr/parameter "snowflake.registry" changed to .*$secret/,
+	'but PostgreSQL itself writes it there at a reload');
+set_registry($conninfo);
+
+#----------------------------------------------------------------------
 # A registry that lies
 #----------------------------------------------------------------------
 
@@ -149,7 +191,7 @@ sub error_of_first_id
 	return $server->error_of("SELECT snowflake_nextval('$name')");
 }
 
-my $log = $server->log_position;
+$log = $server->log_position;
 foreach my $row (
 	[ '100000, 0', 'a machine ID that is too great' ],
 	[ '-1, 0', 'a negative machine ID' ],
