@@ -20,6 +20,7 @@ FUNCTIONS = {
 
 DECODERS = {
     "no-op C function": "noop(i)",
+    "no-op C function that returns a row": "noop_row(i)",
     "snowflake_timestamp(id)": "snowflake_timestamp(i)",
     "snowflake_machine_id(id)": "snowflake_machine_id(i)",
     "snowflake_parse(id)": "snowflake_parse(i)",
@@ -47,9 +48,10 @@ def alternate(connection, calls, rows, rounds):
 
 
 def together(cluster, sessions, statement):
-    """Wall seconds until all of several sessions have run a statement that they began at once."""
+    """Wall seconds until all of several sessions have run a statement that they began at once,
+    and their CPU seconds."""
     barrier = threading.Barrier(sessions + 1)
-    failures = []
+    failures, cpu = [], []
 
     def one():
         try:
@@ -57,7 +59,7 @@ def together(cluster, sessions, statement):
                 # not the first ID of a session, and the extension loaded
                 execute(connection, "SELECT snowflake_nextval(), nextval('cache_1')")
                 barrier.wait()
-                execute(connection, statement)
+                cpu.append(timed(connection, statement)[1])
         except Exception as error:  # pylint: disable=broad-except
             failures.append(error)
             barrier.abort()
@@ -71,7 +73,7 @@ def together(cluster, sessions, statement):
         thread.join()
     if failures:
         raise failures[0]
-    return time.perf_counter() - began
+    return time.perf_counter() - began, sum(cpu)
 
 
 def rates(cluster, calls, rows, rounds, sessions):
@@ -79,13 +81,13 @@ def rates(cluster, calls, rows, rounds, sessions):
     found = {name: [] for name in calls}
     for _ in range(rounds):
         for name, call in calls.items():
-            seconds = together(cluster, sessions, per_row(call, rows))
+            seconds, _ = together(cluster, sessions, per_row(call, rows))
             found[name].append(sessions * rows / seconds / 1e6)
     return {name: median(values) for name, values in found.items()}
 
 
 def share_of_cap(cluster, rows, rounds):
-    """IDs drawn of those that one machine ID has, by way of each function."""
+    """IDs drawn of those that one machine ID has, and processors kept busy, by each way."""
     ways = {
         "one session, snowflake_nextvals()": (1, f"SELECT count(*) FROM (SELECT snowflake_nextvals({rows})) AS i"),
         "one session, snowflake_nextval()": (1, per_row("snowflake_nextval()", rows)),
@@ -96,8 +98,10 @@ def share_of_cap(cluster, rows, rounds):
     for _ in range(rounds):
         for name, (sessions, statement) in ways.items():
             drawn = rows // 4 * 8 if sessions == 8 else rows * sessions
-            found[name].append(drawn / (together(cluster, sessions, statement) * 4096000))
-    return {name: median(values) for name, values in found.items()}
+            seconds, cpu = together(cluster, sessions, statement)
+            found[name].append((drawn / (seconds * 4096000), cpu / seconds))
+    return {name: {"share": median(share for share, _ in pairs), "busy": median(busy for _, busy in pairs)}
+            for name, pairs in found.items()}
 
 
 def measure(cluster, scale):

@@ -74,7 +74,7 @@ void draw_ids(benchmark::State &bench, const Layout &layout, Lease *leases, cons
     GeneratorState state{};
     state.clear();
     const Source source{&layout, leases, refs, 1, 1000};
-    for (auto _ : bench) {
+    while (bench.KeepRunning()) {
         benchmark::DoNotOptimize(next_id(state, source));
     }
     bench.SetItemsProcessed(bench.iterations());
@@ -83,7 +83,7 @@ void draw_ids(benchmark::State &bench, const Layout &layout, Lease *leases, cons
 /* The yardsticks: the clock that every ID reads, and with it one shared atomic step an ID. */
 void ClockAlone(benchmark::State &bench)
 {
-    for (auto _ : bench) {
+    while (bench.KeepRunning()) {
         benchmark::DoNotOptimize(unix_ms());
     }
     bench.SetItemsProcessed(bench.iterations());
@@ -93,7 +93,7 @@ BENCHMARK(ClockAlone)->ThreadRange(1, kMostThreads)->UseRealTime();
 void ClockAndSharedCounter(benchmark::State &bench)
 {
     alignas(kCacheLine) static std::atomic<std::uint64_t> counter{0};
-    for (auto _ : bench) {
+    while (bench.KeepRunning()) {
         benchmark::DoNotOptimize(unix_ms());
         benchmark::DoNotOptimize(counter.fetch_add(1));
     }

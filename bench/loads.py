@@ -48,9 +48,9 @@ def load_once(cluster, key, rows, way, file):
     before = wal_position(cluster)
     if way == "insert":
         statement = f"INSERT INTO t (payload) SELECT 'payload ' || i FROM generate_series(1, {rows}) AS i"
-        seconds = together(cluster, 1, statement)
+        seconds, _ = together(cluster, 1, statement)
     else:
-        seconds = together(cluster, SESSIONS, f"COPY t (payload) FROM '{file}'")
+        seconds, _ = together(cluster, SESSIONS, f"COPY t (payload) FROM '{file}'")
     found = {"rows_per_s": rows / seconds, "wal_bytes": float(wal_position(cluster) - before)}
     (found["table_bytes"], found["index_bytes"], found["density"], count) = cluster.sql(
         "SELECT pg_table_size('t'), pg_relation_size('t_pkey'), "

@@ -86,8 +86,11 @@ def call_pages(calls, directory):
     yield from table(["function"] + [f"{count}" for count in sessions] + ["2 of 1"],
                      ([name] + [f"{sessions[count][name]:.2f}" for count in sessions]
                       + [f"{sessions['2'][name] / sessions['1'][name]:.2f}"] for name in names))
-    yield "With one machine ID, the share of its 4096 IDs a millisecond that was drawn:\n"
-    yield from table(["by", "share"], ([way, f"{share:.3f}"] for way, share in calls["cap"].items()))
+    yield ("With one machine ID, the share of its 4096 IDs a millisecond that was drawn, and how many "
+           "processors that kept busy:\n")
+    yield from table(["by", "share", "processors"],
+                     ([way, f"{found['share']:.3f}", f"{found['busy']:.2f}"]
+                      for way, found in calls["cap"].items()))
 
 
 def load_pages(loads, directory):

@@ -19,7 +19,7 @@ def call_targets(results):
     yield ("`snowflake_nextval()` per row in all, of `nextval()` CACHE 1000", "below 1",
            ours["wall_ns"] / cached["wall_ns"], "{:.2f}", lambda found: found < 1)
     yield ("share of one machine ID's 4096 IDs a millisecond that is drawn", "at least 0.97",
-           max(results["calls"]["cap"].values()), "{:.3f}", lambda found: found >= 0.97)
+           max(way["share"] for way in results["calls"]["cap"].values()), "{:.3f}", lambda found: found >= 0.97)
     sessions = results["calls"]["sessions"]
     yield ("two sessions' rate of one's", "at least 1.8",
            sessions["2"]["snowflake_nextval()"] / sessions["1"]["snowflake_nextval()"], "{:.2f}",
@@ -28,9 +28,10 @@ def call_targets(results):
            max(over(results["calls"]["decoders"], name) for name in
                ("snowflake_timestamp(id)", "snowflake_machine_id(id)", "snowflake_timestamp(id, layout)")),
            "{:.0f} ns", lambda found: found <= 20)
-    yield ("`snowflake_parse()`, which makes a row, over the no-op", "at most 20 ns",
-           over(results["calls"]["decoders"], "snowflake_parse(id)"), "{:.0f} ns",
-           lambda found: found <= 20)
+    row = "no-op C function that returns a row"
+    yield ("`snowflake_parse()` over a no-op that returns a row", "at most 20 ns",
+           over(results["calls"]["decoders"], "snowflake_parse(id)")
+           - over(results["calls"]["decoders"], row), "{:.0f} ns", lambda found: found <= 20)
 
 
 def load_targets(results):
