@@ -96,7 +96,7 @@ help:
 	@echo 'make setup            install what all of these need, from Debian packages'
 
 setup:
-	@scripts/setup build test clients fuzz demo lint
+	@scripts/setup build test clients monitoring fuzz demo lint
 
 check:
 	@scripts/check
