@@ -21,6 +21,8 @@ SHLIB_LINK_INTERNAL = $(libpq)
 # 15's headers use `register`, which C++17 no longer knows.
 # Hidden: calls within the library go straight, and nothing of it can meet another library's.
 PG_CXXFLAGS = -std=c++17 -fvisibility=hidden -Wextra -Wno-register -Wno-unused-parameter $(WERROR)
+# clang does not know each flag and attribute of a PostgreSQL that was built with gcc.
+PG_CXXFLAGS += $(if $(findstring clang,$(CXX)),-Wno-unknown-warning-option -Wno-ignored-attributes)
 
 PG_CONFIG ?= pg_config
 export PG_CONFIG

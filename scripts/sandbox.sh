@@ -8,6 +8,7 @@
 # executables are copied, everything else is a symbolic link.
 
 PG_CONFIG=${PG_CONFIG:-pg_config}
+read -ra MAKE_OPTIONS <<<"${MAKE_OPTIONS-}"
 
 # PostgreSQL refuses to run as root.
 server_user() { if [ "$(id -u)" = 0 ]; then echo postgres; else id -un; fi; }
@@ -28,7 +29,7 @@ as_server()
 }
 
 # Makes a sandbox of the empty directory SANDBOX, with the extension of the current
-# directory, and sets SANDBOX_BIN.
+# directory, built as MAKE_OPTIONS say, and sets SANDBOX_BIN.
 make_sandbox()
 {
     local bindir dir
@@ -43,7 +44,8 @@ make_sandbox()
         cp -as "$dir/." "$SANDBOX$dir/"
         find "$SANDBOX$dir" -name 'snowflake*' -prune -exec rm -r {} +
     done
-    make --silent install DESTDIR="$SANDBOX" PG_CONFIG="$PG_CONFIG" WERROR="${WERROR-}" >/dev/null
+    make --silent install DESTDIR="$SANDBOX" PG_CONFIG="$PG_CONFIG" WERROR="${WERROR-}" \
+        "${MAKE_OPTIONS[@]}" >/dev/null
     give_to_server "$SANDBOX"
 }
 
