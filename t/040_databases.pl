@@ -87,6 +87,36 @@ is(machine_id_of($after), machine_id_of($before), 'a renamed database keeps its 
 cmp_ok($after, '>', $before, '... and its IDs go on');
 
 #----------------------------------------------------------------------
+# No more connections
+#----------------------------------------------------------------------
+
+# The keeper gets in all the same: it is no client, and who is in goes on.
+$server->safe_psql('original', <<'SQL');
+CREATE ROLE visitor LOGIN CONNECTION LIMIT 1;
+GRANT INSERT, SELECT ON item TO visitor;
+ALTER DATABASE original CONNECTION LIMIT 1;
+SQL
+{
+	local $ENV{PGUSER} = 'visitor';
+	$session = $server->session('original');
+	like($server->error_of('SELECT 1', 'original'), qr/too many connections/,
+		'a database and a role are at their limits');
+}
+$server->safe_psql('postgres', 'ALTER DATABASE original ALLOW_CONNECTIONS false');
+like($server->error_of('SELECT 1', 'original'), qr/not currently accepting connections/,
+	'... and now nobody may connect');
+my $serviced = 'SELECT claims + renewals FROM snowflake_stats';
+my $services = $session->query($serviced);
+my $error = '';
+wait_until('renewals', 20, sub {
+	$error = ($session->query('INSERT INTO item DEFAULT VALUES'))[1];
+	return $error ne '' || $session->query($serviced) > $services + 3;
+});
+is($error, '', '... but who is connected draws IDs, on leases that are claimed and renewed');
+$session->quit;
+$server->safe_psql('postgres', 'ALTER DATABASE original ALLOW_CONNECTIONS true CONNECTION LIMIT -1');
+
+#----------------------------------------------------------------------
 # A copy draws beside its original
 #----------------------------------------------------------------------
 

@@ -199,7 +199,9 @@ void snowflake_keeper_main(Datum database)
     before_shmem_exit(leave_no_request_behind, Datum{0});
 
     if (OidIsValid(my_database)) {
-        BackgroundWorkerInitializeConnectionByOid(my_database, InvalidOid, 0);
+        /* ALLOW_CONNECTIONS is about new ones: who is connected goes on. */
+        BackgroundWorkerInitializeConnectionByOid(my_database, InvalidOid,
+                                                  BGWORKER_BYPASS_ALLOWCONN);
         pin_settings();
     }
     while ((serving = begin_next_service(my_database, &work))) {
