@@ -19,6 +19,6 @@ CREATE FUNCTION shard_id() RETURNS bigint LANGUAGE plpgsql AS $$
 DECLARE
     since_epoch bigint := floor(extract(epoch FROM clock_timestamp()) * 1000) - 1767225600000;
 BEGIN
-    RETURN since_epoch << 22 | 5 << 12 | nextval('shard_sequence') % 4096;
+    RETURN (since_epoch << 22) | (5 << 12) | (nextval('shard_sequence') % 4096);
 END
 $$;

@@ -97,7 +97,7 @@ def load_pages(loads, directory):
     for way, title in (("insert", "INSERT … SELECT"), ("copy", f"COPY, {loads['sessions']} sessions")):
         found = loads[way]
         bars(directory / f"{way}.svg", f"{title}, {loads['rows']:,} rows", "million rows a second",
-             {key: figures["rows_per_s"] / 1e6 for key, figures in found.items()})
+             {key: figures["rows_per_s"] / 1e6 for key, figures in found.items() if figures})
         yield f"## {title}, {loads['rows']:,} rows\n"
         yield f"![rows a second]({way}.svg)\n"
         yield from table(
@@ -105,6 +105,7 @@ def load_pages(loads, directory):
             ([key, f"{figures['rows_per_s']:,.0f}", megabytes(figures["wal_bytes"]),
               megabytes(figures["table_bytes"]), megabytes(figures["index_bytes"]),
               f"{figures['density']:.0f}%", f"{figures['scan_s'] * 1000:.0f} ms"]
+             if figures else [key, "**duplicate key**", "", "", "", "", ""]
              for key, figures in found.items()))
 
 
