@@ -31,7 +31,7 @@ export PG_CONFIG
 SELF_SUFFICIENT = help setup check check-unit check-tsan check-asan check-regress \
 	check-isolation check-tap check-all check-majors check-packages chaos \
 	check-server-sanitizers check-valgrind check-fuzz simulate check-mutants \
-	lint format dist demo demo-stop bench
+	lint format dist demo demo-stop bench reference
 
 GOALS = $(or $(MAKECMDGOALS),all)
 
@@ -89,11 +89,12 @@ help:
 	@echo 'make check-mutants    see that the simulation finds the faults planted in it'
 	@echo 'make check-fuzz       fuzz what reads text                  [FUZZ_SECONDS=60, of each]'
 	@echo 'make chaos            servers and all that may happen to them    [MINUTES=2] [SEED=n]'
-	@echo 'make check-server-sanitizers   regression tests with all of it under sanitizers'
+	@echo 'make check-server-sanitizers   regression tests and random calls, all under sanitizers'
 	@echo 'make check-valgrind   a short run of a server under valgrind'
 	@echo 'make bench            what IDs cost, beside sequences and UUIDs  [SCALE=1] [GROUPS="calls core"]'
 	@echo 'make lint             formatting and static analysis'
 	@echo 'make format           format the C++ sources'
+	@echo 'make reference        write doc/reference.md from the catalog'
 	@echo 'make dist             the release archive of what is committed, in build/'
 	@echo 'make setup            install what all of these need, from Debian packages'
 
@@ -135,7 +136,7 @@ lint format:
 chaos:
 	@scripts/check chaos
 
-check-server-sanitizers check-valgrind:
+check-server-sanitizers check-valgrind reference:
 	@scripts/$@
 
 bench:

@@ -1014,6 +1014,32 @@ CREATE VIEW @extschema@.snowflake_backends AS
     LEFT JOIN pg_database AS d ON d.oid = b.database;
 COMMENT ON VIEW @extschema@.snowflake_backends IS
     'generator state of each backend; others'' IDs are shown to pg_monitor only';
+COMMENT ON COLUMN @extschema@.snowflake_backends.pid IS
+    'process ID; null where no process is, but one has been';
+COMMENT ON COLUMN @extschema@.snowflake_backends.database IS
+    'its database';
+COMMENT ON COLUMN @extschema@.snowflake_backends.generator IS
+    'the generator that it has drawn on last';
+COMMENT ON COLUMN @extschema@.snowflake_backends.machine_id IS
+    'the machine ID that it draws on';
+COMMENT ON COLUMN @extschema@.snowflake_backends.last_id IS
+    'its last ID; others'' are shown to pg_monitor only';
+COMMENT ON COLUMN @extschema@.snowflake_backends.run_left IS
+    'IDs taken from the lease and not drawn yet; what is left when their unit of time ends is dropped';
+COMMENT ON COLUMN @extschema@.snowflake_backends.issued IS
+    'IDs drawn in this place since the server started';
+COMMENT ON COLUMN @extschema@.snowflake_backends.clock_waits IS
+    'waits for a clock that had stepped back';
+COMMENT ON COLUMN @extschema@.snowflake_backends.clock_waited IS
+    'time waited so';
+COMMENT ON COLUMN @extschema@.snowflake_backends.sequence_waits IS
+    'waits for the next unit of time, all sequences of one being used up';
+COMMENT ON COLUMN @extschema@.snowflake_backends.sequence_waited IS
+    'time waited so';
+COMMENT ON COLUMN @extschema@.snowflake_backends.lease_waits IS
+    'waits for a lease';
+COMMENT ON COLUMN @extschema@.snowflake_backends.lease_waited IS
+    'time waited so';
 
 CREATE FUNCTION @extschema@.snowflake_instance() RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL SAFE
@@ -1037,6 +1063,24 @@ CREATE VIEW @extschema@.snowflake_lease_status AS
                  clock_timestamp() AS now) AS i;
 COMMENT ON VIEW @extschema@.snowflake_lease_status IS
     'leases, readable: holder, horizon as a time, mine or not, free or not';
+COMMENT ON COLUMN @extschema@.snowflake_lease_status.generator IS
+    'name of the generator';
+COMMENT ON COLUMN @extschema@.snowflake_lease_status.machine_id IS
+    'the machine ID leased';
+COMMENT ON COLUMN @extschema@.snowflake_lease_status.holder IS
+    'host name and port of the holder, and its database if the lease is for one alone';
+COMMENT ON COLUMN @extschema@.snowflake_lease_status.mine IS
+    'whether this server holds it, for this database or for all';
+COMMENT ON COLUMN @extschema@.snowflake_lease_status.free IS
+    'whether a server whose clock is as this one''s may claim it';
+COMMENT ON COLUMN @extschema@.snowflake_lease_status.horizon IS
+    'no ID of this machine ID has been or may be made at or past this time';
+COMMENT ON COLUMN @extschema@.snowflake_lease_status.claimed_at IS
+    'when the holder claimed it';
+COMMENT ON COLUMN @extschema@.snowflake_lease_status.renewed_at IS
+    'when the holder last renewed it';
+COMMENT ON COLUMN @extschema@.snowflake_lease_status.expires_at IS
+    'when another server may claim it';
 GRANT SELECT ON @extschema@.snowflake_backends, @extschema@.snowflake_lease_status TO PUBLIC;
 
 CREATE FUNCTION @extschema@.snowflake_last_id_time(layout text) RETURNS bigint

@@ -31,7 +31,7 @@ SELECT oid::regclass AS no_comment FROM member_relation
 WHERE relkind <> 'i' AND obj_description(oid, 'pg_class') IS NULL;
 SELECT a.attrelid::regclass AS no_comment, a.attname
 FROM pg_attribute AS a JOIN member_relation AS r ON r.oid = a.attrelid
-WHERE a.attnum > 0 AND r.relkind = 'r' AND col_description(a.attrelid, a.attnum) IS NULL;
+WHERE a.attnum > 0 AND r.relkind <> 'i' AND col_description(a.attrelid, a.attnum) IS NULL;
 
 -- functions with their owner's rights: all with a search_path of their own, none for PUBLIC (no rows)
 SELECT count(*) > 0 AS some FROM member_function WHERE prosecdef;

@@ -120,6 +120,42 @@ foreach my $path (@paths)
 }
 
 #----------------------------------------------------------------------
+# This library with the objects of each version that there is a script for
+#----------------------------------------------------------------------
+
+# All C functions that a script names; the server looks for each in the library.
+my %script = map { /snowflake--([^-]+(?:-[^-]+)*?)\.sql$/ ? ($1 => slurp_file($_)) : () }
+  grep { !/--.*--/ } glob "$scripts/snowflake--*.sql";
+foreach my $of (sort keys %script)
+{
+	my %symbols = map { $_ => 1 } $script{$of} =~ /'MODULE_PATHNAME',\s*'(\w+)'/g;
+	cmp_ok(scalar keys %symbols, '>', 20, "version $of names C functions");
+	my @missing;
+	foreach my $symbol (sort keys %symbols)
+	{
+		$server->psql('postgres', "CREATE FUNCTION pg_temp.f() RETURNS int LANGUAGE c
+			AS '\$libdir/snowflake', '$symbol'", stderr => \my $error);
+		push @missing, "$symbol: $error" if $error ne '';
+	}
+	is(join("\n", @missing), '', "the library has all that version $of names");
+
+	my $database = database_of($of);
+	is($server->safe_psql($database, <<'SQL'), "t\nt\nt\n3\nt\nt", "and serves the objects of version $of");
+SELECT (SELECT snowflake_nextval()) < (SELECT snowflake_nextval());
+SELECT snowflake_create_generator('tickets', 'twitter') IS NOT NULL;
+SELECT snowflake_machine_id(snowflake_nextval('tickets'), 'twitter') >= 0;
+SELECT count(*) FROM snowflake_nextvals(3);
+CREATE TABLE item (id serial PRIMARY KEY);
+SELECT count(*) > 0 FROM snowflake_convert('item', 'id');
+SELECT bool_and(held) FROM (SELECT count(*) > 0 FROM snowflake_generators
+	UNION ALL SELECT count(*) > 0 FROM snowflake_lease_status
+	UNION ALL SELECT count(*) > 0 FROM snowflake_backends
+	UNION ALL SELECT issued > 0 FROM snowflake_stats
+	UNION ALL SELECT count(*) > 0 FROM snowflake_layouts) AS v (held);
+SQL
+}
+
+#----------------------------------------------------------------------
 # A version of the future, made for this test: as the one there is, with more in it
 #----------------------------------------------------------------------
 
