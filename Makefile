@@ -30,7 +30,7 @@ export PG_CONFIG
 # These install what they need, PostgreSQL included, so they must not need PGXS.
 SELF_SUFFICIENT = help setup check check-unit check-tsan check-asan check-regress \
 	check-isolation check-tap check-all check-majors check-packages chaos \
-	check-server-sanitizers check-valgrind check-fuzz simulate check-mutants \
+	check-server-sanitizers check-valgrind check-cassert check-fuzz simulate check-mutants \
 	lint format dist demo demo-stop bench reference
 
 GOALS = $(or $(MAKECMDGOALS),all)
@@ -91,6 +91,7 @@ help:
 	@echo 'make chaos            servers and all that may happen to them    [MINUTES=2] [SEED=n]'
 	@echo 'make check-server-sanitizers   regression tests and random calls, all under sanitizers'
 	@echo 'make check-valgrind   a short run of a server under valgrind'
+	@echo 'make check-cassert    tests on a PostgreSQL with assertions, built from Debian'"'"'s source   [T=...]'
 	@echo 'make bench            what IDs cost, beside sequences and UUIDs  [SCALE=1] [GROUPS="calls core"]'
 	@echo 'make lint             formatting and static analysis'
 	@echo 'make format           format the C++ sources'
@@ -136,7 +137,7 @@ lint format:
 chaos:
 	@scripts/check chaos
 
-check-server-sanitizers check-valgrind reference:
+check-server-sanitizers check-valgrind check-cassert reference:
 	@scripts/$@
 
 bench:
