@@ -565,8 +565,27 @@ FROM PUBLIC;
 -- Generating
 ------------------------------------------------------------------------
 
+CREATE FUNCTION @extschema@.snowflake_nextval_support(internal) RETURNS internal
+LANGUAGE c STRICT
+AS 'MODULE_PATHNAME', 'snowflake_nextval_support';
+COMMENT ON FUNCTION @extschema@.snowflake_nextval_support(internal) IS
+    'planner support of snowflake_nextval(): lets COPY write rows in batches';
+
+-- Nobody can call these, for want of a value of type internal.
+CREATE FUNCTION @extschema@.snowflake_nextval_in_copy(internal) RETURNS bigint
+LANGUAGE c STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_next_id_in_copy';
+COMMENT ON FUNCTION @extschema@.snowflake_nextval_in_copy(internal) IS
+    'stands for snowflake_nextval() in a default while COPY runs';
+CREATE FUNCTION @extschema@.snowflake_nextval_in_copy(internal, generator text) RETURNS bigint
+LANGUAGE c STABLE STRICT PARALLEL SAFE
+AS 'MODULE_PATHNAME', 'snowflake_next_id_in_copy';
+COMMENT ON FUNCTION @extschema@.snowflake_nextval_in_copy(internal, text) IS
+    'stands for snowflake_nextval(generator) in a default while COPY runs';
+
 CREATE FUNCTION @extschema@.snowflake_nextval() RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL SAFE
+SUPPORT @extschema@.snowflake_nextval_support
 AS 'MODULE_PATHNAME', 'snowflake_next_id';
 COMMENT ON FUNCTION @extschema@.snowflake_nextval() IS
     'next ID of the default generator: unique, positive, increasing in a session';
@@ -587,6 +606,7 @@ COMMENT ON FUNCTION @extschema@.snowflake_currval() IS
 
 CREATE FUNCTION @extschema@.snowflake_nextval(generator text) RETURNS bigint
 LANGUAGE c VOLATILE STRICT PARALLEL SAFE
+SUPPORT @extschema@.snowflake_nextval_support
 AS 'MODULE_PATHNAME', 'snowflake_next_id';
 COMMENT ON FUNCTION @extschema@.snowflake_nextval(text) IS
     'next ID of a generator: unique, positive, increasing in a session';

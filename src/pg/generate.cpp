@@ -197,6 +197,13 @@ using namespace snowflake;
  */
 SNOWFLAKE_FUNCTION(snowflake_next_id) { PG_RETURN_INT64(next_id(session_of_call(fcinfo, 0), 1)); }
 
+/* The twin of snowflake_nextval() for COPY, see copy_default.cpp; its first argument says nothing.
+ */
+SNOWFLAKE_FUNCTION(snowflake_next_id_in_copy)
+{
+    PG_RETURN_INT64(next_id(session_of_call(fcinfo, 1), 1));
+}
+
 SNOWFLAKE_FUNCTION(snowflake_next_ids)
 {
     if (SRF_IS_FIRSTCALL()) {

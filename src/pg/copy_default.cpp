@@ -1,0 +1,127 @@
+/*
+ * copy_default.cpp
+ *     snowflake_nextval() as a column's default in COPY; see copy_default.h.
+ *
+ * COPY FROM writes rows in batches, many to a WAL record, except where a default calls
+ * a volatile function: that one might read the table which is being filled, and miss
+ * the rows of the batch at hand. PostgreSQL knows of its own nextval() that it does no
+ * such thing. Of ours it can be told so: while COPY FROM prepares its defaults, the planner
+ * support function of snowflake_nextval() puts a twin in its place, the same code in a
+ * function that is declared STABLE.
+ *
+ * What is STABLE may be called once for many rows, so the twin must not get anywhere
+ * else. It has an argument of type internal, which SQL can not write: nobody can call it
+ * or store an expression with it. And a call is replaced only
+ * - in an expression that is planned by itself, not in a query, and
+ * - while COPY FROM is the innermost utility statement: ALTER TABLE ADD COLUMN plans
+ *   its default in the same way, to see if one value will do for all rows.
+ */
+#include "pg/copy_default.h"
+
+#include "pg/guard.h"
+#include "pg/trusted_call.h"
+
+extern "C" {
+#include "catalog/dependency.h"
+#include "nodes/makefuncs.h"
+#include "nodes/supportnodes.h"
+#include "tcop/pquery.h"
+#include "tcop/utility.h"
+#include "utils/lsyscache.h"
+#include "utils/portal.h"
+#include "utils/syscache.h"
+}
+
+namespace snowflake {
+namespace {
+
+constexpr const char *kTwin = "snowflake_nextval_in_copy";
+
+ProcessUtility_hook_type previous_hook = nullptr;
+
+/* The innermost utility statement under way; null if there is none that the hook has seen. */
+const Node *utility_statement = nullptr;
+
+bool is_copy_from(const Node *statement)
+{
+    return statement != nullptr && IsA(statement, CopyStmt) &&
+           reinterpret_cast<const CopyStmt *>(statement)->is_from;
+}
+
+bool is_in_copy_from()
+{
+    if (utility_statement != nullptr) {
+        return is_copy_from(utility_statement);
+    }
+    /* Where the statement itself had the library loaded, the hook came too late for it. */
+    return ActivePortal != nullptr && list_length(ActivePortal->stmts) == 1 &&
+           is_copy_from(linitial_node(PlannedStmt, ActivePortal->stmts)->utilityStmt);
+}
+
+/* The twin in the same schema and of the same extension; InvalidOid where there is none. */
+Oid twin_of(const FuncExpr *call)
+{
+    Oid types[] = {INTERNALOID, TEXTOID};
+    const int count = 1 + list_length(call->args);
+    const Oid twin = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(kTwin),
+                                     PointerGetDatum(buildoidvector(types, count)),
+                                     ObjectIdGetDatum(get_func_namespace(call->funcid)));
+    const bool is_ours = OidIsValid(twin) && getExtensionOfObject(ProcedureRelationId, twin) ==
+                                                 extension_of_function(call->funcid);
+    return is_ours ? twin : InvalidOid;
+}
+
+void on_process_utility(PlannedStmt *statement, const char *text, bool read_only_tree,
+                        ProcessUtilityContext context, ParamListInfo params,
+                        QueryEnvironment *environment, DestReceiver *destination,
+                        QueryCompletion *completion)
+{
+    const ProcessUtility_hook_type next =
+        previous_hook != nullptr ? previous_hook : standard_ProcessUtility;
+    const Node *outer = utility_statement;
+    utility_statement = statement->utilityStmt;
+    PG_TRY();
+    {
+        next(statement, text, read_only_tree, context, params, environment, destination,
+             completion);
+    }
+    PG_FINALLY();
+    {
+        utility_statement = outer;
+    }
+    PG_END_TRY();
+}
+
+} /* namespace */
+
+void install_copy_hooks()
+{
+    previous_hook = ProcessUtility_hook;
+    ProcessUtility_hook = on_process_utility;
+}
+
+} /* namespace snowflake */
+
+using namespace snowflake;
+
+/* Planner support of snowflake_nextval(): replaces a call in a default of COPY FROM. */
+SNOWFLAKE_FUNCTION(snowflake_nextval_support)
+{
+    auto *node = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));
+    if (!IsA(node, SupportRequestSimplify)) {
+        PG_RETURN_POINTER(nullptr);
+    }
+    const auto *request = reinterpret_cast<const SupportRequestSimplify *>(node);
+    const FuncExpr *call = request->fcall;
+    if (request->root != nullptr || !is_in_copy_from() || !may_execute(call->funcid)) {
+        PG_RETURN_POINTER(nullptr);
+    }
+    const Oid twin = twin_of(call);
+    if (!OidIsValid(twin) || !may_execute(twin)) {
+        PG_RETURN_POINTER(nullptr);
+    }
+    Const *mark = makeConst(INTERNALOID, -1, InvalidOid, sizeof(Datum), Datum{0}, false, true);
+    List *arguments = list_concat(list_make1(mark), list_copy(call->args));
+    PG_RETURN_POINTER(makeFuncExpr(twin, INT8OID, arguments, InvalidOid, call->inputcollid,
+                                   COERCE_EXPLICIT_CALL));
+}
