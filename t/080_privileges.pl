@@ -237,7 +237,7 @@ foreach my $role ('visitor', 'owner')
 		(undef, $message) = $session->query("BEGIN; $sql");
 		$session->query('ROLLBACK');
 		like($message,
-			qr/permission denied|must be owner|must be superuser|no privileges were granted|extension snowflake requires it|duplicate key|is not allowed|support\(unknown\) does not exist/,
+			qr/permission denied|must be owner|must be superuser|no privileges were granted|extension snowflake requires it|duplicate key|is not allowed|support\(unknown\) does not exist|cannot accept a value of type internal/,
 			"the $role can not: " . substr($sql, 0, 60));
 	}
 	$session->quit;
