@@ -6,7 +6,7 @@ import time
 from datetime import datetime
 from statistics import median
 
-from cluster import execute
+from cluster import execute, run
 
 
 def first_ids(cluster, times):
@@ -63,6 +63,25 @@ def renewals(cluster, seconds):
 RENEWED = """SELECT renewals, pg_current_wal_insert_lsn() - '0/0'::pg_lsn FROM snowflake_stats"""
 
 
+def registry(cluster, seconds):
+    """Renewals a second that a registry of 10,000 leases serves, as keepers ask for them: each by
+    a connection of its own; and by connections that stay open."""
+    cluster.sql("""INSERT INTO snowflake_lease (generator, machine_id, instance, database, holder, layout,
+                                                horizon, claimed_at, renewed_at, expires_at)
+                   SELECT 'many', i, 1, 1, 'bench', 'epoch=2026-01-01T00:00:00Z unit=ms fields=t41,m14,s8',
+                          1, now(), now(), now() + '1 day' FROM generate_series(0, 9999) AS i""")
+    script = cluster.directory / "renew.sql"
+    script.write_text("\\set id random(0, 9999)\n"
+                      "SELECT snowflake_renew_lease('many', :id, 1, 1, '60s', 2);\n", encoding="ascii")
+    found = {}
+    for name, options in (("a connection each", ["-C"]), ("connections that stay", [])):
+        output = run("pgbench", "-n", "-c", 8, "-j", 2, "-T", seconds, "-f", script, *options,
+                     env=cluster.environment())
+        found[name] = next(float(line.split()[2]) for line in output.splitlines() if line.startswith("tps"))
+    cluster.sql("DELETE FROM snowflake_lease WHERE generator = 'many'")
+    return found
+
+
 def memory(cluster):
     """Bytes of the extension's shared memory."""
     found = {}
@@ -81,5 +100,6 @@ def measure(cluster, scale):
     result["preloaded"] = first_ids(cluster, times)
     cluster.restart(shared_preload_libraries="")
     result["renewal"] = renewals(cluster, max(4, int(20 * scale)))
+    result["registry"] = registry(cluster, max(3, int(10 * scale)))
     result["memory"] = memory(cluster)
     return result

@@ -134,6 +134,8 @@ def cost_pages(costs, _):
     yield from table(["a renewal", ""], [["keeper runs", f"{renewal['keeper_ms']:.0f} ms"],
                                          ["WAL", f"{renewal['wal_bytes']:.0f} bytes"],
                                          ["measured", f"{renewal['renewals']} renewals"]])
+    yield from table(["renewals that a registry of 10,000 leases serves", "a second"],
+                     ([how, f"{rate:,.0f}"] for how, rate in costs["registry"].items()))
     yield from table(["`max_connections`", "shared memory"],
                      ([count, f"{size / 2**20:.2f} MiB"] for count, size in costs["memory"].items()))
 
