@@ -316,6 +316,23 @@ COMMENT ON COLUMN @extschema@.snowflake_lease.expires_at IS
 -- Horizons travel with a dump. An instance number in it never matches a running server's.
 SELECT pg_extension_config_dump('@extschema@.snowflake_lease', '');
 
+/*
+ * A publication FOR ALL TABLES has this table too. Leases of the registry that it comes
+ * from mean nothing in the subscriber's, and must not lower a horizon there.
+ */
+CREATE FUNCTION @extschema@.snowflake_skip_replicated() RETURNS trigger
+LANGUAGE plpgsql
+SET search_path = pg_catalog, pg_temp
+AS $skip$ BEGIN RETURN NULL; END $skip$;
+COMMENT ON FUNCTION @extschema@.snowflake_skip_replicated() IS
+    'keeps leases that replication brings out of the lease table';
+REVOKE EXECUTE ON FUNCTION @extschema@.snowflake_skip_replicated() FROM PUBLIC;
+
+CREATE TRIGGER snowflake_skip_replicated
+    BEFORE INSERT OR UPDATE OR DELETE ON @extschema@.snowflake_lease
+    FOR EACH ROW EXECUTE FUNCTION @extschema@.snowflake_skip_replicated();
+ALTER TABLE @extschema@.snowflake_lease ENABLE REPLICA TRIGGER snowflake_skip_replicated;
+
 GRANT SELECT ON @extschema@.snowflake_lease TO PUBLIC;
 -- For the rows in a dump. A row that is there can not be changed so, and one for a machine ID
 -- that is not leased can only keep it from being claimed.

@@ -151,7 +151,7 @@ SELECT p.proname, p.oid::regprocedure,
 FROM pg_proc AS p
 JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 JOIN pg_extension AS e ON e.oid = d.refobjid AND e.extname = 'snowflake'
-WHERE 'internal'::regtype <> ALL (p.proargtypes) ORDER BY p.oid::regprocedure::text COLLATE "C"
+WHERE 'internal'::regtype <> ALL (p.proargtypes) AND p.prorettype <> 'trigger'::regtype ORDER BY p.oid::regprocedure::text COLLATE "C"
 SQL
 {
 	my ($name, $signature, $arguments) = split /\|/, $line;
