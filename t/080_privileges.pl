@@ -116,7 +116,8 @@ SELECT format('CREATE FUNCTION SCHEMA.%I(%s) RETURNS %s LANGUAGE plpgsql
 FROM pg_proc AS p
 JOIN pg_depend AS d ON d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e'
 JOIN pg_extension AS e ON e.oid = d.refobjid
-WHERE e.extname = 'snowflake' AND p.prorettype NOT IN ('internal'::regtype, 'trigger'::regtype)
+WHERE e.extname = 'snowflake' AND p.prorettype <> 'trigger'::regtype
+  AND 'internal'::regtype <> ALL (p.proargtypes)
 SQL
 CREATE TABLE SCHEMA.snowflake_lease (generator text, machine_id int, layout text, horizon bigint,
     instance bigint, database oid, holder text, claimed_at timestamptz, renewed_at timestamptz,
