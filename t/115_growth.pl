@@ -71,6 +71,10 @@ pass('leases that nobody draws on lapse');
 is($server->safe_psql('postgres', 'SELECT switches FROM snowflake_stats'),
 	0, 'and no used-up sequence was taken for a clock that stepped back');
 
+wait_until('the last lease to lapse too, with nobody drawing', 30,
+	sub { machine_ids_held('slow') == 0 });
+pass('and what has lapsed does not count as held');
+
 $_->quit foreach $session, @sessions;
 $server->stop;
 done_testing();

@@ -121,12 +121,22 @@ ClockSteps clock_steps_so_far()
     return steps;
 }
 
+/* The leases that can still serve: one that has run out stays in its pool until a keeper looks. */
+std::int32_t machine_ids_held(const Pool &pool)
+{
+    const std::int64_t now = pool.key.layout.from_unix_ms(wall_clock_ms());
+    return static_cast<std::int32_t>(
+        std::count_if(pool.refs, pool.refs + pool.count, [now](const LeaseRef &ref) {
+            return shared_state()->leases[ref.index].horizon.load(std::memory_order_relaxed) > now;
+        }));
+}
+
 void show_pool(ReturnSetInfo *result, const Pool &pool, std::uint64_t issued)
 {
     Datum values[] = {ObjectIdGetDatum(pool.key.database),
                       CStringGetTextDatum(NameStr(pool.key.generator)),
                       int64_datum(issued),
-                      Int32GetDatum(static_cast<std::int32_t>(pool.count)),
+                      Int32GetDatum(machine_ids_held(pool)),
                       int64_datum(pool.counts.claims),
                       int64_datum(pool.counts.renewals),
                       int64_datum(pool.counts.failures),
