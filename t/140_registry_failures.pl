@@ -253,6 +253,9 @@ my $there = wait_until('the keeper to wait', 60, sub {
 	return $registry->safe_psql('ids', q{SELECT pid FROM pg_stat_activity
 		WHERE application_name = 'snowflake keeper' AND wait_event_type = 'Lock'});
 });
+my $event = $server->pg_version < 17 ? 'Extension' : 'SnowflakeRegistry';
+is($server->safe_psql('postgres', q{SELECT wait_event_type, wait_event, datname FROM pg_stat_activity
+	WHERE backend_type = 'snowflake keeper'}), "Extension|$event|", 'pg_stat_activity tells that a keeper waits for the registry');
 kill('STOP', $there);
 my $took = seconds_of { $server->stop('fast') };
 cmp_ok($took, '<', 30, sprintf('a keeper that waits for its registry does not hold up a shutdown (%.2f s)', $took));

@@ -167,10 +167,7 @@ bool start_keeper(Oid database, BackgroundWorkerHandle **handle)
 {
     BackgroundWorker worker;
     std::memset(&worker, 0, sizeof(worker));
-    worker.bgw_flags = BGWORKER_SHMEM_ACCESS;
-    if (OidIsValid(database)) {
-        worker.bgw_flags |= BGWORKER_BACKEND_DATABASE_CONNECTION;
-    }
+    worker.bgw_flags = BGWORKER_SHMEM_ACCESS | BGWORKER_BACKEND_DATABASE_CONNECTION;
     worker.bgw_start_time = BgWorkerStart_RecoveryFinished;
     worker.bgw_restart_time = BGW_NEVER_RESTART;
     strlcpy(worker.bgw_library_name, "snowflake", sizeof(worker.bgw_library_name));
@@ -203,6 +200,9 @@ void snowflake_keeper_main(Datum database)
         BackgroundWorkerInitializeConnectionByOid(my_database, InvalidOid,
                                                   BGWORKER_BYPASS_ALLOWCONN);
         pin_settings();
+    } else {
+        /* To no database: without this, pg_stat_activity would not show what it waits for. */
+        BackgroundWorkerInitializeConnection(nullptr, nullptr, 0);
     }
     while ((serving = begin_next_service(my_database, &work))) {
         CHECK_FOR_INTERRUPTS();
