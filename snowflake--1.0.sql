@@ -241,7 +241,7 @@ GRANT SELECT ON @extschema@.snowflake_layouts TO PUBLIC;
  * the table. A layout never changes once it is made.
  */
 CREATE TABLE @extschema@.snowflake_generator (
-    name    text NOT NULL PRIMARY KEY CHECK (name <> '' AND name <> 'default'),
+    name    text NOT NULL PRIMARY KEY CHECK (name <> '' AND name <> 'default' AND octet_length(name) < 64),
     layout  text NOT NULL
 ) USING heap;
 COMMENT ON TABLE @extschema@.snowflake_generator IS

@@ -286,6 +286,20 @@ is($server->safe_psql('shop', q{SELECT machine_id, horizon FROM snowflake_lease
 	WHERE holder <> 'owner' ORDER BY 1}), $held, 'the owner\'s rows change no lease');
 $server->safe_psql('shop', q{DELETE FROM snowflake_lease WHERE holder = 'owner'});
 
+# The owner's row for a generator, whatever is in it, is no more than that.
+foreach my $row ([ q{repeat('x', 10000)}, q{'twitter'} ], [ q{repeat('x', 64)}, q{'twitter'} ],
+	[ q{'bad'}, q{'no layout'} ], [ q{'long'}, q{repeat('x', 100000)} ], [ q{'wide'}, q{'fields=t1,m61,s1'} ])
+{
+	my ($name, $layout) = @$row;
+	run_as('owner', 'shop', "INSERT INTO snowflake_generator VALUES ($name, $layout)");
+	(undef, $message) = run_as('owner', 'shop', "SELECT snowflake_nextval($name)");
+	like($message, qr/ERROR:  (generator|layout|invalid layout) "/, "no ID is drawn from a row with $name, $layout");
+	run_as('owner', 'shop', "SELECT * FROM snowflake_generators");
+	run_as('owner', 'shop', "SELECT snowflake_drop_generator($name)");
+}
+$server->safe_psql('shop', 'DELETE FROM snowflake_generator');
+unlike($server->log_since(0), qr/terminated by signal/, 'and no process dies of it');
+
 #----------------------------------------------------------------------
 # Settings and names that only a superuser may choose
 #----------------------------------------------------------------------

@@ -193,6 +193,10 @@ GeneratorRow find_generator(Oid extension, std::string_view name)
         return {true, kDefaultLayout, false};
     }
     GeneratorRow found{};
+    /* No generator was made under such a name, whatever row somebody has inserted. */
+    if (name.size() >= NAMEDATALEN) {
+        return found;
+    }
     Relation table = table_open(generator_table(extension), AccessShareLock);
     /* There are few; and the snapshot is that of catalogs, so what is committed is seen. */
     SysScanDesc scan = systable_beginscan(table, InvalidOid, false, nullptr, 0, nullptr);

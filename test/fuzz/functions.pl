@@ -30,6 +30,7 @@ CREATE ROLE visitor LOGIN;
 GRANT CREATE ON SCHEMA public TO visitor;
 SELECT snowflake_create_generator('short', 'js_safe');
 SELECT snowflake_create_generator('Ein "Name"', 'epoch=2024-01-01T00:00:00Z unit=s fields=t31,m3,s4');
+INSERT INTO snowflake_generator VALUES (repeat('y', 63), 'twitter'), ('no good', 'no layout');
 CREATE TABLE serials (id serial PRIMARY KEY, "b""c" int REFERENCES serials, n smallserial);
 CREATE TABLE "drawn '" ("i""d" bigint PRIMARY KEY DEFAULT snowflake_nextval(), note text);
 CREATE TABLE parts (id bigint GENERATED ALWAYS AS IDENTITY, at date) PARTITION BY RANGE (at);
@@ -106,7 +107,7 @@ my %text_of = (
 				'20260101000000-1023-4095', '99991231235959999-1-1')) },
 	base62 => sub { spoilt(one_of('08vUe1Glmim', 'AzL8n0Y58m7', 'zzzzzzzzzzz', '0')) },
 	base36 => sub { spoilt(one_of('00X1ZCQ6Q0000', '1Y2P0IJ32E8E7', 'ZZZZZZZZZZZZZ', '0')) },
-	generator => sub { spoilt(one_of('default', 'short', 'Ein "Name"', 'none')) },
+	generator => sub { spoilt(one_of('default', 'short', 'Ein "Name"', 'none', 'no good', 'y' x 63)) },
 	name => sub { spoilt(one_of('default', 'short', 'Ein "Name"', 'new', '')) },
 	holder => \&garbage);
 
