@@ -162,7 +162,7 @@ is($values->{snowflake_issued_total}, 2, 'the whole server');
 
 my $configuration = $server->basedir . '/prometheus.yml';
 append_to_file($configuration, <<"YAML" =~ s{http://}{}r);
-global: { scrape_interval: 500ms, scrape_timeout: 500ms, evaluation_interval: 500ms }
+global: { scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 500ms }
 rule_files: [ "$alerts_file" ]
 scrape_configs: [ { job_name: snowflake, static_configs: [ { targets: [ "$exporter" ] } ] } ]
 YAML
