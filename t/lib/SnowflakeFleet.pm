@@ -113,10 +113,14 @@ sub stop_clients
 	my @chosen = grep { !@who || $wanted{ $_->{who} } } @clients;
 	@clients = grep { @who && !$wanted{ $_->{who} } } @clients;
 	kill('TERM', map { $_->{pid} } @chosen);
-	foreach my $client (@chosen)
+	my @left = @chosen;
+	eval {
+		wait_until('clients to end', 10,
+			sub { !(@left = grep { waitpid($_->{pid}, 1) == 0 } @left) });
+	};
+	# one that waits for a server that does not answer ends the hard way
+	foreach my $client (@left)
 	{
-		# one that waits for a server that does not answer ends the hard way
-		next if eval { wait_until('a client to end', 10, sub { waitpid($client->{pid}, 1) != 0 }) };
 		kill('KILL', $client->{pid});
 		waitpid($client->{pid}, 0);
 	}
