@@ -76,14 +76,12 @@ void on_process_utility(PlannedStmt *statement, const char *text, bool read_only
                         QueryEnvironment *environment, DestReceiver *destination,
                         QueryCompletion *completion)
 {
-    const ProcessUtility_hook_type next =
-        previous_hook != nullptr ? previous_hook : standard_ProcessUtility;
     const Node *outer = utility_statement;
     utility_statement = statement->utilityStmt;
     PG_TRY();
     {
-        next(statement, text, read_only_tree, context, params, environment, destination,
-             completion);
+        previous_hook(statement, text, read_only_tree, context, params, environment, destination,
+                      completion);
     }
     PG_FINALLY();
     {
@@ -96,7 +94,7 @@ void on_process_utility(PlannedStmt *statement, const char *text, bool read_only
 
 void install_copy_hooks()
 {
-    previous_hook = ProcessUtility_hook;
+    previous_hook = ProcessUtility_hook != nullptr ? ProcessUtility_hook : standard_ProcessUtility;
     ProcessUtility_hook = on_process_utility;
 }
 
