@@ -212,6 +212,9 @@ my @forbidden = (
 	'DROP FUNCTION snowflake_release_lease(text, int)',
 	'ALTER EXTENSION snowflake DROP FUNCTION snowflake_release_lease(text, int)',
 	'ALTER EXTENSION snowflake DROP TABLE snowflake_lease',
+	'ALTER EXTENSION snowflake SET SCHEMA evil',
+	'ALTER TABLE snowflake_generator SET SCHEMA evil',
+	'CREATE STATISTICS evil.s ON (evil.canary(holder)), (machine_id + 1) FROM snowflake_lease',
 	'CREATE PUBLICATION p FOR TABLE snowflake_lease',
 	'CREATE CAST (int4multirange AS int) WITH INOUT',
 	'LOAD \'snowflake\'',
@@ -239,7 +242,7 @@ foreach my $role ('visitor', 'owner')
 		(undef, $message) = $session->query("BEGIN; $sql");
 		$session->query('ROLLBACK');
 		like($message,
-			qr/permission denied|must be owner|must be superuser|no privileges were granted|extension snowflake requires it|duplicate key|is not allowed|snowflake_\w+\(unknown\) does not exist|cannot accept a value of type internal/,
+			qr/permission denied|must be owner|must be superuser|no privileges were granted|extension snowflake requires it|duplicate key|is not allowed|does not support SET SCHEMA|snowflake_\w+\(unknown\) does not exist|cannot accept a value of type internal/,
 			"the $role can not: " . substr($sql, 0, 60));
 	}
 	$session->quit;
