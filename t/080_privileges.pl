@@ -605,6 +605,33 @@ SQL
 }
 
 #----------------------------------------------------------------------
+# An owner who was given a function of the extension's
+#----------------------------------------------------------------------
+
+# By REASSIGN OWNED, say: a mistake of a superuser's, of which the keeper must not make more.
+new_database('given');
+run_as('owner', 'given', 'CREATE EXTENSION snowflake');
+$canary = $server->log_position;
+my $arguments = 'generator text, machine_ids int4multirange, id_time bigint, OUT layout text,'
+  . ' OUT machine_id int, OUT holder text, OUT free_at timestamptz, OUT free_in_us bigint';
+foreach my $function ('snowflake_lease_outlook(text, int4multirange, bigint)', 'snowflake_store_generator(text, text)')
+{
+	$server->safe_psql('given', "ALTER FUNCTION $function OWNER TO owner; GRANT USAGE ON SCHEMA evil TO owner");
+}
+(undef, $message) = run_as('owner', 'given', <<"SQL");
+CREATE OR REPLACE FUNCTION snowflake_lease_outlook($arguments) LANGUAGE plpgsql
+    AS \$\$ BEGIN PERFORM evil.canary('outlook'); END \$\$;
+CREATE OR REPLACE FUNCTION snowflake_store_generator(name text, layout text) RETURNS boolean LANGUAGE plpgsql
+    AS \$\$ BEGIN PERFORM evil.canary('store'); RETURN true; END \$\$;
+SQL
+is($message, '', 'the owner writes other bodies');
+(undef, $message) = run_as('visitor', 'given', 'SELECT snowflake_nextval()');
+like($message, qr/snowflake_lease_outlook .* is missing or is not the extension's own/, 'the keeper sees whose it is');
+(undef, $message) = run_as('owner', 'given', q{SELECT snowflake_create_generator('mine', 'twitter')});
+like($message, qr/snowflake_store_generator .* is missing or is not the extension's own/, 'so does what makes generators');
+is(runs_as_superuser($canary), '', 'and neither is called');
+
+#----------------------------------------------------------------------
 # An owner whose commits are not durable
 #----------------------------------------------------------------------
 
