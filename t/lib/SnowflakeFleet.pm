@@ -21,7 +21,7 @@ use SnowflakeTest;
 
 our @EXPORT = qw(
   make_registry listen_on_loopback
-  make_client_table start_client stop_clients ids_drawn count_drawn drawn_twice drawings
+  make_client_table start_client stop_clients ids_drawn machine_ids_drawn count_drawn drawn_twice drawings
   times_drawn last_drawn_at keep_id
 );
 
@@ -169,6 +169,12 @@ sub lines_of
 }
 
 sub ids_drawn { return lines_of(q{cut -d' ' -f2}, @_); }
+
+# The machine IDs in them.
+sub machine_ids_drawn
+{
+	return lines_of(q{perl -ne 'print((split)[1] >> 12 & 1023, "\n")' | sort -u}, @_);
+}
 
 # When IDs came, in us of the monotonic clock, ascending.
 sub times_drawn { return lines_of(q{cut -d' ' -f1 | sort -n -u -S 100M}, @_); }
