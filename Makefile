@@ -30,7 +30,7 @@ export PG_CONFIG
 # These install what they need, PostgreSQL included, so they must not need PGXS.
 SELF_SUFFICIENT = help setup check check-unit check-tsan check-asan check-regress \
 	check-isolation check-tap check-all check-majors check-packages chaos \
-	check-server-sanitizers check-valgrind check-cassert check-fuzz simulate check-mutants \
+	check-server-sanitizers check-valgrind check-cassert check-newcomer check-fuzz simulate check-mutants \
 	lint format dist demo demo-stop bench reference
 
 GOALS = $(or $(MAKECMDGOALS),all)
@@ -83,6 +83,7 @@ help:
 	@echo 'make check-all        all tests on PostgreSQL 15, 17 and 18, in Debian chroots where needed'
 	@echo '                      (made at first use, as root; kept in $$SNOWFLAKE_CHROOTS)'
 	@echo 'make check-majors     build and regression tests on other majors   [MAJORS="17 18"]'
+	@echo 'make check-newcomer   what the README tells to do, on a clean Debian (a chroot, as root)'
 	@echo 'make check-packages   the release archive and the Debian package: made, installed, used'
 	@echo 'make simulate         many servers in one process, while everything goes wrong'
 	@echo '                                                    [EVENTS=n] [SEEDS=n] [SEED=x to replay]'
@@ -137,7 +138,7 @@ lint format:
 chaos:
 	@scripts/check chaos
 
-check-server-sanitizers check-valgrind check-cassert reference:
+check-server-sanitizers check-valgrind check-cassert check-newcomer reference:
 	@scripts/$@
 
 bench:
