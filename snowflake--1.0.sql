@@ -317,21 +317,26 @@ COMMENT ON COLUMN @extschema@.snowflake_lease.expires_at IS
 SELECT pg_extension_config_dump('@extschema@.snowflake_lease', '');
 
 /*
- * A publication FOR ALL TABLES has this table too. Leases of the registry that it comes
- * from mean nothing in the subscriber's, and must not lower a horizon there.
+ * A publication FOR ALL TABLES has these tables too. Leases of the registry that they come
+ * from mean nothing in the subscriber's, and must not lower a horizon there; generators are
+ * made in each database that uses them, and would meet there.
  */
 CREATE FUNCTION @extschema@.snowflake_skip_replicated() RETURNS trigger
 LANGUAGE plpgsql
 SET search_path = pg_catalog, pg_temp
 AS $skip$ BEGIN RETURN NULL; END $skip$;
 COMMENT ON FUNCTION @extschema@.snowflake_skip_replicated() IS
-    'keeps leases that replication brings out of the lease table';
+    'keeps what replication brings out of the tables of leases and generators';
 REVOKE EXECUTE ON FUNCTION @extschema@.snowflake_skip_replicated() FROM PUBLIC;
 
 CREATE TRIGGER snowflake_skip_replicated
     BEFORE INSERT OR UPDATE OR DELETE ON @extschema@.snowflake_lease
     FOR EACH ROW EXECUTE FUNCTION @extschema@.snowflake_skip_replicated();
 ALTER TABLE @extschema@.snowflake_lease ENABLE REPLICA TRIGGER snowflake_skip_replicated;
+CREATE TRIGGER snowflake_skip_replicated
+    BEFORE INSERT OR UPDATE OR DELETE ON @extschema@.snowflake_generator
+    FOR EACH ROW EXECUTE FUNCTION @extschema@.snowflake_skip_replicated();
+ALTER TABLE @extschema@.snowflake_generator ENABLE REPLICA TRIGGER snowflake_skip_replicated;
 
 GRANT SELECT ON @extschema@.snowflake_lease TO PUBLIC;
 -- For the rows in a dump. A row that is there can not be changed so, and one for a machine ID
@@ -583,7 +588,7 @@ FROM PUBLIC;
 ------------------------------------------------------------------------
 
 CREATE FUNCTION @extschema@.snowflake_nextval_support(internal) RETURNS internal
-LANGUAGE c STRICT
+LANGUAGE c IMMUTABLE STRICT PARALLEL SAFE
 AS 'MODULE_PATHNAME', 'snowflake_nextval_support';
 COMMENT ON FUNCTION @extschema@.snowflake_nextval_support(internal) IS
     'planner support of snowflake_nextval(): lets COPY write rows in batches';

@@ -10,9 +10,9 @@ use SnowflakeTest;
 use Test::More;
 
 my $rows = 5000;
-my $server = new_server('main');
+# a claim inserts a row too: none while records are counted
+my $server = new_server('main', conf => 'snowflake.max_machine_ids = 1');
 $server->safe_psql('postgres', q{SELECT snowflake_create_generator('web', 'js_safe')});
-# a claim inserts a row too
 $server->safe_psql('postgres', q{SELECT snowflake_nextval(), snowflake_nextval('web')});
 
 my $file = $server->basedir . '/rows';
@@ -115,6 +115,17 @@ $server->safe_psql('postgres', "SELECT snowflake_nextval(); COPY by_default (pay
 ids_are_distinct('grown_in_copy', 'also where the library was loaded before');
 ids_are_distinct('by_default', 'and no row of COPY has the ID of another');
 $server->safe_psql('postgres', 'DROP TRIGGER grow ON by_default');
+
+# also where it is the trigger that has the library loaded, since COPY has no use for the default
+foreach my $when ('BEFORE INSERT ON by_random FOR EACH ROW', 'BEFORE INSERT ON by_random FOR EACH STATEMENT',
+	'AFTER INSERT ON by_random FOR EACH STATEMENT')
+{
+	$server->safe_psql('postgres',
+		"ALTER TABLE grown_in_copy DROP COLUMN id; CREATE TRIGGER grow $when EXECUTE FUNCTION grow()");
+	$server->safe_psql('postgres', "COPY by_random (payload) FROM '$file'");
+	ids_are_distinct('grown_in_copy', "and in one that is the first to need the library: $when");
+	$server->safe_psql('postgres', 'DROP TRIGGER grow ON by_random');
+}
 
 foreach my $call ('snowflake_nextval_in_copy()', 'snowflake_nextval_in_copy(1)',
 	"snowflake_nextval_in_copy('x')", 'snowflake_nextval_in_copy(NULL)')

@@ -18,6 +18,7 @@ snowflake.machine_ids = '7'
 snowflake.lease_ttl = 1s
 CONF
 	$server{$name}->safe_psql('postgres', 'CREATE TABLE item (id bigint PRIMARY KEY DEFAULT snowflake_nextval())');
+	$server{$name}->safe_psql('postgres', q{SELECT snowflake_create_generator('web', 'js_safe')});
 }
 my ($publisher, $subscriber) = @server{qw(publisher subscriber)};
 my $lease = 'SELECT instance = snowflake_instance(), holder FROM snowflake_lease';
@@ -52,5 +53,15 @@ cmp_ok($subscriber->safe_psql('postgres', $horizon), '>=', $before, 'with a hori
 $publisher->safe_psql('postgres', 'DELETE FROM snowflake_lease; INSERT INTO item (id) VALUES (1)');
 comes_true('SELECT count(*) = 3 FROM item', 'nor does a lease that is deleted');
 is($subscriber->safe_psql('postgres', 'SELECT count(*) FROM snowflake_lease'), 1, 'take the subscriber\'s with it');
+
+# generators too are each server's own
+foreach my $both ($publisher, $subscriber)
+{
+	$both->safe_psql('postgres', q{SELECT snowflake_create_generator('later', 'js_safe')});
+}
+$publisher->safe_psql('postgres', q{SELECT snowflake_drop_generator('web'); INSERT INTO item (id) VALUES (2)});
+comes_true('SELECT count(*) = 4 FROM item', 'generators that both servers make do not stop replication');
+is($subscriber->safe_psql('postgres', q{SELECT string_agg(name, ' ' ORDER BY name) FROM snowflake_generators}),
+	'default later web', 'and one that is dropped is dropped there alone');
 $_->stop foreach $subscriber, $publisher;
 done_testing();

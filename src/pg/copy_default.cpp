@@ -13,7 +13,7 @@
  * else. It has an argument of type internal, which SQL can not write: nobody can call it
  * or store an expression with it. And a call is replaced only
  * - in an expression that is planned by itself, not in a query, and
- * - while COPY FROM is the innermost utility statement: ALTER TABLE ADD COLUMN plans
+ * - while COPY FROM is the innermost utility statement under way: ALTER TABLE ADD COLUMN plans
  *   its default in the same way, to see if one value will do for all rows.
  */
 #include "pg/copy_default.h"
@@ -53,8 +53,13 @@ bool is_in_copy_from()
     if (utility_statement != nullptr) {
         return is_copy_from(utility_statement);
     }
-    /* Where the statement itself had the library loaded, the hook came too late for it. */
-    return ActivePortal != nullptr && list_length(ActivePortal->stmts) == 1 &&
+    /*
+     * Where the statement itself had the library loaded, the hook came too late for it. It is
+     * COPY that prepares its defaults if nothing runs inside of it: functions, and rows
+     * that are being copied, have an error context.
+     */
+    return error_context_stack == nullptr && ActivePortal != nullptr &&
+           list_length(ActivePortal->stmts) == 1 &&
            is_copy_from(linitial_node(PlannedStmt, ActivePortal->stmts)->utilityStmt);
 }
 
