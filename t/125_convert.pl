@@ -141,13 +141,13 @@ $server->safe_psql('postgres', <<'SQL');
 SELECT snowflake_create_generator('history', 'epoch=2015-01-01T00:00:00Z unit=ms fields=t41,m10,s12');
 CREATE TABLE old (id int PRIMARY KEY, created_at timestamptz NOT NULL, new_id bigint);
 -- many at a time, and more in one millisecond than it has sequences
-INSERT INTO old SELECT n, '2019-05-05 12:00Z'::timestamptz + (n::bigint * n % 50000) * interval '400 us' FROM generate_series(1, 80000) AS n;
-INSERT INTO old SELECT n, '2020-02-02 12:00:00.0001Z' FROM generate_series(80001, 100000) AS n;
+INSERT INTO old SELECT n, '2019-05-05 12:00Z'::timestamptz + (n::bigint * n % 500000) * interval '400 us' FROM generate_series(1, 980000) AS n;
+INSERT INTO old SELECT n, '2020-02-02 12:00:00.0001Z' FROM generate_series(980001, 1000000) AS n;
 SQL
 my $document = slurp_file("$FindBin::RealBin/../doc/adopting.md");
 my ($recipe) = $document =~ /^(WITH placed AS .*?;)$/ms or die 'no recipe in doc/adopting.md';
 $server->safe_psql('postgres', $recipe =~ s/\borders\b/old/gr =~ s/orders_history/history/r);
-is($server->safe_psql('postgres', <<'SQL'), '100000|0|0|0', 'old rows get distinct IDs in the order of their time');
+is($server->safe_psql('postgres', <<'SQL'), '1000000|0|0|0', 'a million old rows get distinct IDs in the order of their time');
 SELECT count(DISTINCT new_id), count(*) FILTER (WHERE new_id IS NULL), count(*) FILTER (WHERE new_id <= previous),
        count(*) FILTER (WHERE snowflake_timestamp(new_id, 'epoch=2015-01-01T00:00:00Z unit=ms fields=t41,m10,s12')
                               <> date_trunc('milliseconds', created_at))

@@ -85,7 +85,6 @@ foreach my $kind ('own registries', 'one shared registry')
 	my $took = clock_gettime(CLOCK_MONOTONIC) - $began;
 	my $renewals = stat_of('renewals');
 	cmp_ok($renewals, '>=', $wanted, '... leases are renewed while they draw');
-	is(scalar(@again) % $many, 0, '... and none fails');
 	is(stat_of('failures'), 0, '... nor any keeper');
 	my @ids = map { $_->{id} } @drawn, @again;
 	is_deeply([ duplicates_of(@ids) ], [], '... no ID came twice') if $shared || $many < 1024;

@@ -232,8 +232,8 @@ my %fault = (
 	},
 	'worker slots fill up' => sub {
 		my $occupant = $server{b}->session;
-		$occupant->query('SET max_parallel_workers_per_gather = 2; SET force_parallel_mode = on;'
-			  . ' SELECT pg_sleep(2.5)', 60);
+		$occupant->query('SET max_parallel_workers_per_gather = 2; SET ' . $server{b}->parallel_setting
+			  . ' = on; SELECT pg_sleep(2.5)', 60);
 		$occupant->quit;
 		return 'b';
 	},
@@ -290,12 +290,12 @@ while (clock_gettime(CLOCK_MONOTONIC) < $end)
 
 # After all of it everyone draws IDs again.
 $server{$_}->set_clock(0) foreach keys %server;
-sleep 3;
-stop_clients();
 foreach my $place (@places)
 {
-	ok(draw_here($place->[2], $place->[0], $place->[1]), "$place->[2]: IDs are drawn in the end");
+	wait_until("IDs of $place->[2]", 30, sub { draw_here($place->[2], $place->[0], $place->[1]) });
+	pass("$place->[2]: IDs are drawn in the end");
 }
+stop_clients();
 
 #----------------------------------------------------------------------
 # What was found
