@@ -18,12 +18,15 @@ def call_targets(results):
            lambda found: found <= 0.25)
     yield ("`snowflake_nextval()` per row in all, of `nextval()` CACHE 1000", "below 1",
            ours["wall_ns"] / cached["wall_ns"], "{:.2f}", lambda found: found < 1)
-    yield ("share of one machine ID's 4096 IDs a millisecond that is drawn", "at least 0.97",
-           max(way["share"] for way in results["calls"]["cap"].values()), "{:.3f}", lambda found: found >= 0.97)
+    for way, found in results["calls"]["cap"].items():
+        yield (f"share of one machine ID's 4096 IDs a millisecond: {way}", "at least 0.97", found["share"],
+               "{:.3f}", lambda share: share >= 0.97)
     sessions = results["calls"]["sessions"]
     yield ("two sessions' rate of one's", "at least 1.8",
            sessions["2"]["snowflake_nextval()"] / sessions["1"]["snowflake_nextval()"], "{:.2f}",
            lambda found: found >= 1.8)
+    yield ("the same of the no-op", "(what the machine gives)",
+           sessions["2"]["no-op C function"] / sessions["1"]["no-op C function"], "{:.2f}", None)
     yield ("dearest decoder of one field over the no-op", "at most 20 ns",
            max(over(results["calls"]["decoders"], name) for name in
                ("snowflake_timestamp(id)", "snowflake_machine_id(id)", "snowflake_timestamp(id, layout)")),
@@ -65,4 +68,4 @@ def all_targets(results):
                             ("inserts", insert_targets), ("costs", cost_targets)):
         if group in results:
             for what, aim, found, form, is_met in of_group(results):
-                yield what, aim, form.format(found), is_met(found)
+                yield what, aim, form.format(found), is_met and is_met(found)
