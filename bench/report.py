@@ -13,7 +13,8 @@ set grid {grid} lc rgb '#dddddd'
 set title '{title}'
 set key {key}
 """
-COLOURS = ("#1f6feb", "#999999", "#d29922", "#8250df", "#2da44e", "#cf222e", "#57606a")
+OURS = "#1f6feb"
+OTHERS = ("#999999", "#d29922", "#8250df", "#2da44e", "#cf222e", "#57606a")
 
 
 def gnuplot(script):
@@ -24,7 +25,7 @@ def bars(output, title, unit, figures):
     """One bar a name, ours in colour."""
     height = 90 + 32 * len(figures)
     script = PREAMBLE.format(height=height, output=output, grid="x", title=title, key="off")
-    script += f"set xlabel '{unit}'\nset yrange [-0.6:{len(figures) - 0.4}] reverse\nset xrange [0:*]\n"
+    script += f"set xlabel '{unit}'\nset yrange [{len(figures) - 0.4}:-0.6]\nset xrange [0:*]\n"
     script += "set ytics (" + ", ".join(
         f"'{name}' {number}" for number, name in enumerate(figures)) + ")\n"
     script += "set style fill solid\nset boxwidth 0.6\n"
@@ -41,11 +42,13 @@ def lines(output, title, x_title, y_title, series):
     script = PREAMBLE.format(height=380, output=output, grid="x y", title=title,
                              key="outside right top")
     script += f"set xlabel '{x_title}'\nset ylabel '{y_title}'\nset logscale x 2\nset yrange [0:*]\n"
-    places = ", ".join(str(x) for x in next(iter(series.values())))
-    script += f"set xtics ({places})\n"
+    places = [int(x) for x in next(iter(series.values()))]
+    script += f"set xrange [{places[0] * 0.9}:{places[-1] * 1.1}]\nset xtics ({', '.join(map(str, places))})\n"
+    others = iter(OTHERS)
+    colours = {name: OURS if name in ("snowflake", "OneWord") else next(others) for name in series}
     script += "plot " + ", ".join(
         f"'-' using 1:2 with linespoints lw 2 pt 7 ps 0.6 lc rgb '{colour}' title '{name}'"
-        for name, colour in zip(series, COLOURS)) + "\n"
+        for name, colour in colours.items()) + "\n"
     for points in series.values():
         script += "".join(f"{x} {y}\n" for x, y in points.items()) + "e\n"
     gnuplot(script)
