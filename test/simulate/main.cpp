@@ -52,7 +52,7 @@ struct Options {
     std::uint64_t seeds = 0;
     std::uint64_t events = 0;
     std::uint64_t seed = 0;
-    bool one_seed = false;
+    bool has_seed = false;
     bool mutants = false;
     const char *old_seeds = nullptr;
 };
@@ -176,17 +176,18 @@ Score run_worlds(const Options &options)
 {
     Score score;
     Tally tally{};
+    const bool replay = options.has_seed && options.seeds == 0;
     const std::uint64_t events = options.events > 0  ? options.events
-                                 : options.one_seed  ? kEventsPerWorld
+                                 : replay            ? kEventsPerWorld
                                  : options.seeds > 0 ? options.seeds * kEventsPerWorld
                                                      : kDefaultEvents;
-    const std::uint64_t seeds = options.one_seed ? 1
+    const std::uint64_t seeds = replay ? 1
                                 : options.seeds > 0
                                     ? options.seeds
                                     : std::max<std::uint64_t>(events / kEventsPerWorld, 1);
-    const std::uint64_t first = options.one_seed ? options.seed : std::random_device{}();
+    const std::uint64_t first = options.has_seed ? options.seed : std::random_device{}();
     const std::uint64_t events_per_world = (events + seeds - 1) / seeds;
-    if (options.old_seeds != nullptr && !options.one_seed &&
+    if (options.old_seeds != nullptr && !replay &&
         !run_old_seeds(options.old_seeds, &tally, &score)) {
         score.failed++;
     }
@@ -210,7 +211,7 @@ bool parse(int argc, char **argv, Options *options)
         } else if (name == "--events") {
             options->events = std::strtoull(value, nullptr, 10);
         } else if (name == "--seed") {
-            options->one_seed = *value != '\0';
+            options->has_seed = *value != '\0';
             options->seed = std::strtoull(value, nullptr, 10);
         } else if (name == "--old-seeds") {
             options->old_seeds = value;
