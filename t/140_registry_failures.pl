@@ -48,16 +48,6 @@ snowflake.acquire_timeout = ${acquire_timeout}s
 snowflake.registry = '$conninfo'
 CONF
 
-sub set_registry
-{
-	my ($value) = @_;
-	$server->append_conf('postgresql.conf', "snowflake.registry = '$value'");
-	$server->reload;
-	$server->poll_query_until('postgres', "SELECT current_setting('snowflake.registry') = '$value'")
-	  or die 'the setting has not changed';
-	return;
-}
-
 my (@ids, $longest);
 my $session = $server->session;
 
@@ -167,7 +157,7 @@ my @troubles = (
 foreach my $trouble (@troubles)
 {
 	my $name = "registry $trouble->{name}";
-	set_registry($trouble->{conninfo}) if defined $trouble->{conninfo};
+	$server->set_registry($trouble->{conninfo}) if defined $trouble->{conninfo};
 
 	# with a lease that is fresh
 	$longest = 0;
@@ -196,7 +186,7 @@ foreach my $trouble (@troubles)
 	$trouble->{end}->();
 	my $healed = seconds_of { draw_until("$name: an ID again", sub { $_[0] eq '' }) };
 	cmp_ok($healed, '<', 15, sprintf('... all is well when it is over (%.2f s)', $healed));
-	set_registry($conninfo) if defined $trouble->{conninfo};
+	$server->set_registry($conninfo) if defined $trouble->{conninfo};
 }
 ok(is_increasing(@ids), q{a session's IDs increase, whatever happens to the registry});
 
@@ -224,7 +214,7 @@ is(($session->query(q{SELECT snowflake_nextval('wide') > 0}))[0], 't',
 my $deaf = IO::Socket::INET->new(Listen => 50, LocalAddr => '127.0.0.1', Proto => 'tcp')
   or die "listen: $!";
 my $two = $conninfo =~ s/host=(\S+) port=(\S+)/'host=127.0.0.1,127.0.0.1 port=' . $deaf->sockport . ",$2"/er;
-set_registry($two);
+$server->set_registry($two);
 $server->restart;
 $session = $server->session;
 $longest = 0;
@@ -244,7 +234,7 @@ $registry->start;
 # It waits for a statement, and what runs that is stopped.
 my $lock = $registry->session('ids');
 $lock->query('BEGIN; LOCK TABLE snowflake_lease');
-set_registry($conninfo);
+$server->set_registry($conninfo);
 $server->append_conf('postgresql.conf', 'snowflake.acquire_timeout = 10min');
 $server->restart;
 $session = $server->session;
@@ -276,10 +266,10 @@ my $own = 'SELECT count(*) FROM snowflake_lease';
 $longest = 0;
 is($server->safe_psql('postgres', $own), 0, 'with a registry elsewhere, the own lease table is empty');
 draw() foreach 1 .. 100;
-set_registry('');
+$server->set_registry('');
 draw() foreach 1 .. 100;
 is($server->safe_psql('postgres', $own), 1, 'without the setting, leases are from the own table');
-set_registry($conninfo);
+$server->set_registry($conninfo);
 draw() foreach 1 .. 100;
 is($server->safe_psql('postgres', $own), 1, '... and with it they are not');
 is(scalar @ids, 300, 'a session goes on while the setting changes');

@@ -121,16 +121,7 @@ like($server->error_of(q{SELECT snowflake_nextval('tickets')}),
 
 my $log = $server->log_position;
 my $secret = 'needle0147';
-sub set_registry
-{
-	my ($value) = @_;
-	$server->append_conf('postgresql.conf', "snowflake.registry = '$value'");
-	$server->reload;
-	$server->poll_query_until('postgres', "SELECT current_setting('snowflake.registry') = '$value'")
-	  or die 'the setting has not changed';
-	return;
-}
-set_registry("host=127.0.0.1 port=1 dbname=ids user=snowflake_keeper password=$secret");
+$server->set_registry("host=127.0.0.1 port=1 dbname=ids user=snowflake_keeper password=$secret");
 $server->safe_psql('postgres', 'CREATE ROLE visitor LOGIN; ' . $create =~ s/orders/secrets/r);
 my @seen;
 foreach my $sql (
@@ -155,7 +146,7 @@ unlike(join("\n", grep { !/parameter "snowflake.registry" changed|LOG:  statemen
 	qr/$secret/, 'nor written to the log by the extension');
 like($server->log_since($log), qr/parameter "snowflake.registry" changed to .*$secret/,
 	'but PostgreSQL itself writes it there at a reload');
-set_registry($conninfo);
+$server->set_registry($conninfo);
 
 #----------------------------------------------------------------------
 # A registry that lies

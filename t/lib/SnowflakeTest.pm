@@ -289,6 +289,17 @@ sub crash
 	return;
 }
 
+# Names another registry and sees to it that all new sessions know it; '' is none.
+sub set_registry
+{
+	my ($self, $value) = @_;
+	$self->append_conf('postgresql.conf', "snowflake.registry = '$value'");
+	$self->reload;
+	$self->poll_query_until('postgres', "SELECT current_setting('snowflake.registry') = '$value'")
+	  or die 'the setting has not changed';
+	return;
+}
+
 # The name of the setting that has every query run by a parallel worker too.
 sub parallel_setting
 {
