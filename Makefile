@@ -6,8 +6,7 @@ EXTVERSION := $(shell sed -nE 's/^    "version": "(.*)",/\1/p' META.json)
 MODULE_big = snowflake
 DATA = $(wildcard snowflake--*.sql)
 
-CORE_SOURCES = $(wildcard src/core/*.cpp)
-OBJS = $(patsubst %.cpp,%.o,$(CORE_SOURCES) $(wildcard src/pg/*.cpp))
+OBJS = $(patsubst %.cpp,%.o,$(wildcard src/*.cpp src/*/*.cpp))
 
 REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
 REGRESS_OPTS = --load-extension=snowflake

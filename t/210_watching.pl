@@ -79,13 +79,13 @@ cmp_ok(scalar keys %said, '>', 60, 'messages are found in the sources');
 
 # What follows "could not get a lease": what keepers say is among the above, and sessions
 # have reasons of their own.
-my $sessions = slurp_file("$top/src/pg/lease_request.cpp");
+my $sessions = slurp_file("$top/src/lease/lease_request.cpp");
 foreach my $call (split /(?=ereport\()/, $sessions)
 {
 	next unless $call =~ /errmsg\("could not get a lease/;
 	$said{$_} = 'lease_request.cpp' foreach grep { $_ ne '….' } map { messages_in($_) } first_arguments('errdetail', $call);
 }
-my $keeper = slurp_file("$top/src/pg/keeper.cpp");
+my $keeper = slurp_file("$top/src/lease/keeper.cpp");
 $said{$_} = 'keeper.cpp' foreach $keeper =~ /\.message, $STRING/g;
 
 # Rows of the document's tables whose header begins so: the cells of each.
@@ -129,7 +129,7 @@ SQL
 	is_deeply([ map { $_->[0] =~ s/`//gr } rows_of('figure', $section // '') ], \@columns,
 		"doc/watching.md tells of the columns of $view, in their order");
 }
-my %named = map { $_ => 1 } map { slurp_file($_) =~ /\bwait_event\("(\w+)"\)/g } glob "$top/src/pg/*.cpp";
+my %named = map { $_ => 1 } map { slurp_file($_) =~ /\bwait_event\("(\w+)"\)/g } glob "$top/src/*/*.cpp";
 is_deeply([ sort map { $_->[0] =~ s/`//gr } rows_of('event', $document) ], [ sort keys %named ],
 	'and of the wait events');
 

@@ -23,23 +23,9 @@
 
 #include "core/layout.h"
 #include "core/lease.h"
+#include "core/relaxed_atomic.h"
 
 namespace snowflake {
-
-/*
- * A value that one process writes and others may read at any time: as cheap as
- * a plain variable, never torn.
- */
-template <typename T>
-class Shown {
-  public:
-    T get() const noexcept { return value_.load(std::memory_order_relaxed); }
-    void set(T value) noexcept { value_.store(value, std::memory_order_relaxed); }
-    void add(T by) noexcept { set(static_cast<T>(get() + by)); }
-
-  private:
-    std::atomic<T> value_;
-};
 
 /*
  * A backend's generator state: one cache line of shared memory, written by that
@@ -48,14 +34,14 @@ class Shown {
  * is dropped. So the usual call touches nothing that another backend writes.
  */
 struct alignas(kCacheLine) GeneratorState {
-    Shown<std::uint64_t> next;          /* the run's next tick */
-    Shown<std::uint64_t> end;           /* one past its last tick */
-    Shown<std::uint64_t> lease_version; /* the run's lease ... */
-    Shown<std::uint32_t> lease_index;
-    Shown<std::uint32_t> machine_id;
-    Shown<std::int64_t> last_id;     /* of the session; -1: none yet */
-    Shown<std::uint64_t> issued;     /* IDs, ever */
-    Shown<std::uint32_t> run_length; /* of the latest run */
+    RelaxedAtomic<std::uint64_t> next;          /* the run's next tick */
+    RelaxedAtomic<std::uint64_t> end;           /* one past its last tick */
+    RelaxedAtomic<std::uint64_t> lease_version; /* the run's lease ... */
+    RelaxedAtomic<std::uint32_t> lease_index;
+    RelaxedAtomic<std::uint32_t> machine_id;
+    RelaxedAtomic<std::int64_t> last_id;     /* of the session; -1: none yet */
+    RelaxedAtomic<std::uint64_t> issued;     /* IDs, ever */
+    RelaxedAtomic<std::uint32_t> run_length; /* of the latest run */
 
     void clear() noexcept
     {

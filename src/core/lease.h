@@ -10,7 +10,7 @@
  * -------------------------------
  * The word holds the next free tick. take() moves it with one compare-and-swap
  * from the value it planned with to a greater one, and owns what lies between:
- * two takes can not both have swapped the same value. Nothing else moves the
+ * two takes cannot both have swapped the same value. Nothing else moves the
  * word except install(), and that changes the version first.
  *
  * Why no tick at or past the horizon is handed out

@@ -11,7 +11,7 @@
 
 #include "check.h"
 #include "core/layout_spec.h"
-#include "core/spelling.h"
+#include "core/text_format.h"
 
 using namespace snowflake;
 

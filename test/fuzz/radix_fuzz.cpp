@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "check.h"
-#include "core/spelling.h"
+#include "core/text_format.h"
 
 using namespace snowflake;
 

@@ -15,7 +15,7 @@ mkdir -p "$BUILD"
 for fuzzer in "${FUZZERS[@]}"; do
     "$CXX" -std=c++17 -O1 -g -Wall -Wextra -Werror -Isrc -Itest/fuzz \
         -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-        test/fuzz/"$fuzzer"_fuzz.cpp src/core/layout_spec.cpp src/core/spelling.cpp \
+        test/fuzz/"$fuzzer"_fuzz.cpp src/core/layout_spec.cpp src/core/text_format.cpp \
         -o "$BUILD/$fuzzer"
 done
 

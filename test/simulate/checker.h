@@ -9,7 +9,7 @@
  * holder of whom the registry no longer knows, below H2; and another may be given
  * it from H1 on. So IDs of that machine ID with times in H1 .. H2 may come twice:
  * repeats there are counted as collisions, not as failures. Everything else holds
- * as ever: the forgotten holder can not renew, so at and past H2, and for every
+ * as ever: the forgotten holder cannot renew, so at and past H2, and for every
  * other machine ID, no ID repeats.
  */
 #pragma once

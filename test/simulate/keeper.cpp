@@ -1,7 +1,7 @@
 /*
  * keeper.cpp
  *     Keepers of the simulated servers, and their transactions in the registry.
- *     What is renewed, claimed and published is decided by core/tenure.h.
+ *     What is renewed, claimed and published is decided by core/lease_policy.h.
  *
  * A keeper looks at its server, sends one transaction, waits for the commit and
  * publishes. It can be late at each step, die between any two, be given up while
@@ -35,7 +35,7 @@ std::int64_t World::message_delay_us()
 void World::request_and_go_on(Server *server, bool wants_more)
 {
     Memory &memory = *server->memory;
-    if (memory.service != Service::Idle || now_us_ < memory.not_before_us) {
+    if (memory.keeper_state != KeeperState::Idle || now_us_ < memory.not_before_us) {
         return;
     }
     memory.not_before_us = now_us_ + kRenewalEveryUs;
@@ -47,12 +47,12 @@ void World::request_and_go_on(Server *server, bool wants_more)
 bool World::launch_keeper(Server *server)
 {
     Memory &memory = *server->memory;
-    const bool lost =
-        memory.service == Service::Launching && now_us_ - memory.launched_at_us > kLaunchTimeoutUs;
-    if (memory.service != Service::Idle && !lost) {
+    const bool lost = memory.keeper_state == KeeperState::Launching &&
+                      now_us_ - memory.launched_at_us > kLaunchTimeoutUs;
+    if (memory.keeper_state != KeeperState::Idle && !lost) {
         return false;
     }
-    memory.service = Service::Launching;
+    memory.keeper_state = KeeperState::Launching;
     memory.launched_at_us = now_us_;
     if (happens(Strike::KeeperDies, 10)) {
         note("a keeper never starts", server->number);
@@ -67,10 +67,10 @@ bool World::launch_keeper(Server *server)
 void World::begin_keeper(Server *server)
 {
     Memory &memory = *server->memory;
-    if (memory.service == Service::Serving || memory.requested <= memory.served) {
+    if (memory.keeper_state == KeeperState::Working || memory.requested <= memory.served) {
         return; /* another was faster */
     }
-    memory.service = Service::Serving;
+    memory.keeper_state = KeeperState::Working;
     memory.keeper = ++keepers_;
     const std::int64_t delay_us =
         happens(Strike::KeeperLate, 8) ? random_.spread(1000, 4000000) : random_.between(10, 500);
@@ -81,7 +81,7 @@ void World::begin_keeper(Server *server)
 void World::keeper_looks(Server *server, std::uint64_t keeper)
 {
     Memory &memory = *server->memory;
-    if (memory.service != Service::Serving || memory.keeper != keeper) {
+    if (memory.keeper_state != KeeperState::Working || memory.keeper != keeper) {
         return;
     }
     const Layout &layout = setting_.layout;
@@ -91,41 +91,42 @@ void World::keeper_looks(Server *server, std::uint64_t keeper)
     work.now = id_time(*server);
     work.wall_us = server->clock.shows_us(now_us_);
     if (work.now < 0 || work.now > layout.timestamp.max()) {
-        return end_service(server, work.request, false); /* the session says so itself */
+        return end_renewal(server, work.request, false); /* the session says so itself */
     }
-    std::vector<Holding> holdings;
+    std::vector<HeldLease> leases_held;
     for (const LeaseRef &ref : memory.refs) {
         const Lease &lease = memory.leases[ref.index];
         const Record &record = memory.records[ref.index];
-        Holding holding{};
-        holding.word = lease.word.load();
-        holding.horizon = lease.horizon.load();
-        holding.due = work.now >= lease.renew_at.load() ||
-                      now_us_ - record.granted_at_us >= setting_.ttl_us / 3;
-        holding.used = holding.word != record.word_at_grant;
-        holding.allowed = server->allowed.contains(record.machine_id);
-        holdings.push_back(holding);
+        HeldLease held{};
+        held.word = lease.word.load();
+        held.horizon = lease.horizon.load();
+        held.due = work.now >= lease.renew_at.load() ||
+                   now_us_ - record.granted_at_us >= setting_.ttl_us / 3;
+        held.used = held.word != record.word_at_grant;
+        held.allowed = server->allowed.contains(record.machine_id);
+        leases_held.push_back(held);
     }
-    for (std::uint32_t i = 0; i < holdings.size(); i++) {
-        const Care care = care_for(layout, setting_.terms, holdings.data(),
-                                   static_cast<std::uint32_t>(holdings.size()), i, work.now);
-        work.leases.push_back({memory.refs[i], holdings[i], care, false});
+    for (std::uint32_t i = 0; i < leases_held.size(); i++) {
+        const RenewalDecision decision =
+            decide_renewal(layout, setting_.terms, leases_held.data(),
+                           static_cast<std::uint32_t>(leases_held.size()), i, work.now);
+        work.leases.push_back({memory.refs[i], leases_held[i], decision, false});
     }
     for (const Record &record : memory.records) {
-        if (record.tenure == Tenure::Held ||
-            (record.tenure == Tenure::Retired && record.horizon > work.now)) {
+        if (record.status == LeaseStatus::Held ||
+            (record.status == LeaseStatus::Retired && record.horizon > work.now)) {
             work.avoid.push_back(record.machine_id);
         }
     }
     work.saved.swap(memory.saved);
-    for (const Serviced &serviced : work.leases) {
-        Lease &lease = memory.leases[serviced.ref.index];
-        if (planted_ == Fault::PublishBeforeCommit && serviced.care == Care::Renew) {
+    for (const Renewed &renewed : work.leases) {
+        Lease &lease = memory.leases[renewed.ref.index];
+        if (planted_ == Fault::PublishBeforeCommit && renewed.decision == RenewalDecision::Renew) {
             lease.extend(granted_horizon(layout, setting_.terms, work.now),
                          renewal_time(setting_.terms, work.now));
         }
         if (planted_ == Fault::ResetWordAtSwitch &&
-            !in_reach(layout, setting_.terms, serviced.holding, work.now)) {
+            !in_reach(layout, setting_.terms, renewed.held, work.now)) {
             lease.word.store(layout.first_tick(work.now));
         }
     }
@@ -190,10 +191,10 @@ bool World::resume(const Server &server, std::uint64_t instance, Work *work)
     while (!work->saved.empty()) {
         const SavedLease saved = work->saved.back();
         work->saved.pop_back();
-        Holding holding{};
-        holding.word = saved.next_tick;
+        HeldLease held{};
+        held.word = saved.next_tick;
         if (!server.allowed.contains(saved.machine_id) ||
-            !in_reach(setting_.layout, setting_.terms, holding, work->now)) {
+            !in_reach(setting_.layout, setting_.terms, held, work->now)) {
             continue;
         }
         const std::optional<std::int64_t> granted =
@@ -236,25 +237,26 @@ void World::execute(Message *message)
     const Server &server = servers_[message->server];
     const std::uint64_t instance = message->instance; /* which may be gone */
     registry_.begin(now_us_, registry_clock_us());
-    std::vector<Holding> holdings;
-    for (Serviced &serviced : work.leases) {
-        if (serviced.care == Care::LetLapse && !serviced.holding.allowed) {
-            registry_.release(serviced.ref.machine_id);
-        } else if (serviced.care == Care::Renew) {
+    std::vector<HeldLease> leases_held;
+    for (Renewed &renewed : work.leases) {
+        if (renewed.decision == RenewalDecision::LetLapse && !renewed.held.allowed) {
+            registry_.release(renewed.ref.machine_id);
+        } else if (renewed.decision == RenewalDecision::Renew) {
             const std::optional<std::int64_t> granted =
-                registry_.renew(serviced.ref.machine_id, instance, setting_.ttl_us,
+                registry_.renew(renewed.ref.machine_id, instance, setting_.ttl_us,
                                 granted_horizon(layout, setting_.terms, work.now));
-            serviced.lost = !granted;
-            serviced.holding.horizon = granted.value_or(0);
+            renewed.lost = !granted;
+            renewed.held.horizon = granted.value_or(0);
             (granted ? tally_.renewals : tally_.renewals_refused)++;
         }
-        holdings.push_back(serviced.holding);
+        leases_held.push_back(renewed.held);
     }
-    const auto count = static_cast<std::uint32_t>(holdings.size());
-    const bool must = needs_another(layout, setting_.terms, holdings.data(), count, work.now);
-    const auto in_use = std::count_if(holdings.begin(), holdings.end(), [&](const Holding &held) {
-        return work.now < held.horizon && in_reach(layout, setting_.terms, held, work.now);
-    });
+    const auto count = static_cast<std::uint32_t>(leases_held.size());
+    const bool must = needs_another(layout, setting_.terms, leases_held.data(), count, work.now);
+    const auto in_use =
+        std::count_if(leases_held.begin(), leases_held.end(), [&](const HeldLease &held) {
+            return work.now < held.horizon && in_reach(layout, setting_.terms, held, work.now);
+        });
     if (must || (work.wants_more && in_use < most_machine_ids(layout, setting_.max_machine_ids))) {
         work.horizon = granted_horizon(layout, setting_.terms, work.now);
         if (!resume(server, instance, &work) && !claim(server, instance, &work) && must) {
@@ -282,7 +284,8 @@ void World::keeper_receives(Server *server, std::uint32_t index)
 {
     const Message &message = messages_[index];
     const Memory &memory = *server->memory;
-    const bool late = memory.service != Service::Serving || memory.keeper != message.keeper;
+    const bool late =
+        memory.keeper_state != KeeperState::Working || memory.keeper != message.keeper;
     if (late && planted_ != Fault::PublishLateAnswer) {
         return;
     }
@@ -300,7 +303,7 @@ void World::retire(Server *server, std::uint32_t slot)
 {
     Memory &memory = *server->memory;
     memory.leases[slot].retire();
-    memory.records[slot].tenure = Tenure::Retired;
+    memory.records[slot].status = LeaseStatus::Retired;
     memory.refs.erase(std::remove_if(memory.refs.begin(), memory.refs.end(),
                                      [&](const LeaseRef &ref) { return ref.index == slot; }),
                       memory.refs.end());
@@ -311,16 +314,16 @@ void World::retire(Server *server, std::uint32_t slot)
 void World::publish_care(Server *server, const Work &work)
 {
     Memory &memory = *server->memory;
-    for (const Serviced &serviced : work.leases) {
-        const std::uint32_t slot = serviced.ref.index;
-        if (serviced.lost || serviced.care == Care::LetLapse) {
+    for (const Renewed &renewed : work.leases) {
+        const std::uint32_t slot = renewed.ref.index;
+        if (renewed.lost || renewed.decision == RenewalDecision::LetLapse) {
             retire(server, slot);
-        } else if (serviced.care == Care::Renew) {
-            memory.leases[slot].extend(serviced.holding.horizon,
+        } else if (renewed.decision == RenewalDecision::Renew) {
+            memory.leases[slot].extend(renewed.held.horizon,
                                        renewal_time(setting_.terms, work.now));
             Record &record = memory.records[slot];
-            record.horizon = serviced.holding.horizon;
-            record.word_at_grant = serviced.holding.word;
+            record.horizon = renewed.held.horizon;
+            record.word_at_grant = renewed.held.word;
             record.granted_at_us = now_us_;
         }
     }
@@ -336,11 +339,11 @@ std::uint32_t World::place_for(Server *server, const Work &work)
     std::uint32_t place = kNone;
     for (std::uint32_t slot = 0; slot < setting_.slots; slot++) {
         const Record &record = memory.records[slot];
-        if (record.tenure == Tenure::Free) {
+        if (record.status == LeaseStatus::Free) {
             place = slot;
             break;
         }
-        if (record.tenure == Tenure::Retired &&
+        if (record.status == LeaseStatus::Retired &&
             (place == kNone || record.horizon < memory.records[place].horizon)) {
             place = slot;
         }
@@ -361,7 +364,7 @@ void World::add_ref(Server *server, std::uint32_t slot)
 }
 
 /*
- * Publishes a service. At times a new lease is made in the steps in which
+ * Publishes a renewal. At times a new lease is made in the steps in which
  * Lease::install() makes it, with a pause in the middle.
  */
 void World::install(Server *server, std::uint32_t index, bool by_steps)
@@ -369,7 +372,8 @@ void World::install(Server *server, std::uint32_t index, bool by_steps)
     const Message &message = messages_[index];
     const Work &work = message.work;
     Memory &memory = *server->memory;
-    const bool ours = memory.service == Service::Serving && memory.keeper == message.keeper;
+    const bool ours =
+        memory.keeper_state == KeeperState::Working && memory.keeper == message.keeper;
     if (!ours && planted_ != Fault::PublishLateAnswer) {
         return;
     }
@@ -380,7 +384,7 @@ void World::install(Server *server, std::uint32_t index, bool by_steps)
         const std::uint32_t slot = place_for(server, work);
         const std::int64_t horizon =
             planted_ == Fault::ForgetHorizon ? setting_.layout.timestamp.max() + 1 : work.horizon;
-        memory.records[slot] = {Tenure::Held, work.machine_id, work.horizon, work.first_tick,
+        memory.records[slot] = {LeaseStatus::Held, work.machine_id, work.horizon, work.first_tick,
                                 now_us_};
         Lease &lease = memory.leases[slot];
         if (by_steps && happens(Strike::KeeperLate, 3)) {
@@ -422,10 +426,10 @@ void World::finish(Server *server, std::uint32_t index)
                         most);
     }
     memory.retry_in_us = message.work.retry_in_us;
-    end_service(server, message.work.request, message.work.none_free);
+    end_renewal(server, message.work.request, message.work.none_free);
 }
 
-/* A service that came to nothing; its transaction may still commit. */
+/* A renewal that came to nothing; its transaction may still commit. */
 void World::abandon(Server *server, std::int64_t retry_in_us)
 {
     Memory &memory = *server->memory;
@@ -433,14 +437,14 @@ void World::abandon(Server *server, std::int64_t retry_in_us)
         return;
     }
     memory.retry_in_us = retry_in_us;
-    end_service(server, memory.requested, true);
+    end_renewal(server, memory.requested, true);
 }
 
 /* Wakes who waits; goes on where there are new requests. */
-void World::end_service(Server *server, std::uint64_t request, bool failed)
+void World::end_renewal(Server *server, std::uint64_t request, bool failed)
 {
     Memory &memory = *server->memory;
-    memory.service = Service::Idle;
+    memory.keeper_state = KeeperState::Idle;
     memory.keeper = kPublishing;
     memory.served = std::max(memory.served, request);
     memory.failed = failed;

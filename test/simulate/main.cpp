@@ -4,7 +4,7 @@
  *
  * What is simulated, and what of it is real
  * -----------------------------------------
- * The real core draws the IDs (draw.*, lease.h) and decides about leases (tenure.h).
+ * The real core draws the IDs (draw.*, lease.h) and decides about leases (lease_policy.h).
  * Around it are models: servers with sessions and keepers, wall clocks that are
  * skewed, drift, stop and step by anything from a millisecond to 40 years, messages
  * that are slow, lost and repeated, crashes, stalls, and a registry that restarts

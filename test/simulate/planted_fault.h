@@ -55,7 +55,7 @@ constexpr FaultInfo kFaults[] = {
     {Fault::PublishLateAnswer, "publish-late-answer",
      "a keeper that was given up publishes its answer all the same, by slot number"},
     {Fault::StaySilentAfterDeath, "stay-silent-after-death",
-     "a keeper that dies leaves its service marked as under way"},
+     "a keeper that dies leaves its renewal marked as under way"},
     {Fault::RenewWithoutOwnership, "renew-without-ownership",
      "a renewal does not ask whose the lease is"},
     {Fault::HorizonGoesDown, "horizon-goes-down",

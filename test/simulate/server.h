@@ -13,8 +13,8 @@
 
 #include "core/draw.h"
 #include "core/lease.h"
+#include "core/lease_policy.h"
 #include "core/machine_ids.h"
-#include "core/tenure.h"
 #include "registry.h"
 #include "wall_clock.h"
 
@@ -23,18 +23,18 @@ namespace snowflake::simulate {
 constexpr std::uint32_t kMaxSlots = 8;
 constexpr std::uint32_t kNone = 0xffffffff;
 
-enum class Tenure { Free, Held, Retired };
+enum class LeaseStatus { Free, Held, Retired };
 
 /* What a keeper knows of a lease besides its word. */
 struct Record {
-    Tenure tenure = Tenure::Free;
+    LeaseStatus status = LeaseStatus::Free;
     std::uint32_t machine_id = 0;
     std::int64_t horizon = 0;
     std::uint64_t word_at_grant = 0;
     std::int64_t granted_at_us = 0; /* monotonic */
 };
 
-enum class Service { Idle, Launching, Serving };
+enum class KeeperState { Idle, Launching, Working };
 
 /* The shared memory of one incarnation of a server. */
 struct Memory {
@@ -47,12 +47,12 @@ struct Memory {
     std::uint64_t requested = 0;
     std::uint64_t served = 0;
     bool wants_more = false;
-    Service service = Service::Idle;
+    KeeperState keeper_state = KeeperState::Idle;
     std::uint64_t keeper = 0; /* that serves */
     std::int64_t launched_at_us = 0;
     std::int64_t not_before_us = 0;
     std::vector<SavedLease> saved; /* of the last run */
-    bool failed = false;           /* the latest service */
+    bool failed = false;           /* the latest renewal */
     std::int64_t retry_in_us = 0;  /* when it may go better; 0: unknown */
 };
 
@@ -102,21 +102,21 @@ struct Session {
     std::int64_t last_id = -1;
 };
 
-/* One lease in a service. */
-struct Serviced {
+/* One lease in a renewal. */
+struct Renewed {
     LeaseRef ref;
-    Holding holding;
-    Care care;
+    HeldLease held;
+    RenewalDecision decision;
     bool lost;
 };
 
-/* One service: what a keeper has seen, asks for and is told. */
+/* One renewal: what a keeper has seen, asks for and is told. */
 struct Work {
     std::uint64_t request;
     bool wants_more;
     std::int64_t now;     /* ID time */
     std::int64_t wall_us; /* the server's clock */
-    std::vector<Serviced> leases;
+    std::vector<Renewed> leases;
     std::vector<std::uint32_t> avoid;
     std::vector<SavedLease> saved; /* to resume before anything is claimed */
     bool claimed;

@@ -114,7 +114,7 @@ void World::check_failed_call(const Server &server, const Session &session)
     /* nor is what it knows to be used further than a registry that lost commits knows */
     const auto retired = static_cast<std::uint64_t>(std::count_if(
         server.memory->records.begin(), server.memory->records.end(), [now](const Record &record) {
-            return record.tenure == Tenure::Retired && record.horizon > now;
+            return record.status == LeaseStatus::Retired && record.horizon > now;
         }));
     const std::uint64_t wanted = servers_.size() + server.memory->refs.size() + retired;
     checker_.expect(free < wanted, "an ID can be had while a machine ID is free",

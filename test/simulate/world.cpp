@@ -288,7 +288,7 @@ void World::dispatch(const Event &event)
         case Kind::KeeperFinishes:
             return finish(server, event.index);
         case Kind::KeeperGivesUp:
-            if (server->memory->service == Service::Serving &&
+            if (server->memory->keeper_state == KeeperState::Working &&
                 server->memory->keeper == event.token) {
                 note("keeper gives up", server->number);
                 abandon(server, 0);

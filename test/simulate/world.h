@@ -207,7 +207,7 @@ class World {
     void add_ref(Server *server, std::uint32_t slot);
     void finish(Server *server, std::uint32_t index);
     void abandon(Server *server, std::int64_t retry_in_us);
-    void end_service(Server *server, std::uint64_t request, bool failed);
+    void end_renewal(Server *server, std::uint64_t request, bool failed);
     void retire(Server *server, std::uint32_t slot);
     std::int64_t message_delay_us();
 

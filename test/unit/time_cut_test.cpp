@@ -92,7 +92,7 @@ TEST(TimeCutTest, ACutIsWhereTheTimesOfIdsPassTheInstant)
             continue;
         }
         SCOPED_TRACE(format_layout(layout).c_str());
-        /* of longer ones, int64 can not count the ms */
+        /* of longer ones, int64 cannot count the ms */
         const std::int64_t last_time = std::min(layout.timestamp.max(), std::int64_t{1} << 50);
         const std::int64_t last_id = cut_at_end(layout, last_time).last_before();
         const std::int64_t near = layout.to_unix_ms(random.in(0, last_time));

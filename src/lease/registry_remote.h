@@ -1,0 +1,63 @@
+/*
+ * registry_remote.h
+ *     A registry that many servers share, called by libpq.
+ *
+ * Only keepers use it. Every step has a time limit, so that a registry that
+ * hangs ends a keeper with an error and never more than that.
+ */
+#pragma once
+
+#include <cstdint>
+
+#include "lease/registry.h"
+
+extern "C" {
+#include "libpq-fe.h"
+}
+
+namespace snowflake {
+
+/*
+ * A connection to the registry. Make it empty, connect() once, then begin() and
+ * commit() around each renewal; forget() after an error and at the end.
+ */
+class RemoteRegistry final : public Registry {
+  public:
+    /* In: snowflake.registry. Several hosts are tried in their order. */
+    void connect(const char *conninfo);
+    bool connected() const { return connection_ != nullptr; }
+
+    void begin();
+
+    /* Returns once the registry says that the transaction is durable. */
+    void commit();
+
+    void forget();
+
+    /* How far the registry's clock is ahead of this server's, as measured by connect(). */
+    std::int64_t skew_us() const { return skew_us_; }
+
+  protected:
+    LeaseRow call(const LeaseFunction &function, const char *const *arguments) override;
+
+  private:
+    PGconn *connection_ = nullptr;
+    PGresult *result_ = nullptr; /* of the latest call */
+    char schema_[NAMEDATALEN] = {};
+    std::int64_t skew_us_ = 0;
+
+    void run(const char *sql, int count, const char *const *values);
+    void look_around();
+};
+
+/*
+ * The parts of a conninfo with several hosts, one host each; palloc'ed. Reports
+ * an error if it is no conninfo.
+ */
+struct HostList {
+    int count;
+    const char **conninfos;
+};
+HostList hosts_of(const char *conninfo);
+
+} /* namespace snowflake */
