@@ -4,7 +4,17 @@ EXTENSION = snowflake
 # of the release; that of the SQL objects is in the control file
 EXTVERSION := $(shell sed -nE 's/^    "version": "(.*)",/\1/p' META.json)
 MODULE_big = snowflake
-DATA = $(wildcard snowflake--*.sql)
+
+# Scripts of released versions stay as they are. Those of the next one are put together from
+# parts: what install and upgrade share can be run over what is there (CREATE OR REPLACE).
+# CONTRIBUTING.md, "A change of SQL objects", says more.
+DATA = snowflake--1.0.sql
+DATA_built = snowflake--1.1.sql snowflake--1.0--1.1.sql
+
+SQL_TABLES = src/lease/tables.sql
+SQL_SHARED = src/plan/time_predicates.sql src/read/decode.sql src/read/text_format.sql \
+	src/read/layouts.sql src/lease/replication.sql src/lease/generators.sql src/lease/registry.sql \
+	src/draw/nextval.sql src/adopt/convert.sql src/adopt/revert.sql src/watch/views.sql
 
 OBJS = $(patsubst %.cpp,%.o,$(wildcard src/*.cpp src/*/*.cpp))
 
@@ -42,6 +52,11 @@ ifeq (,$(wildcard $(PGXS)))
 $(error PostgreSQL's build system was not found: try `make setup`, or set PG_CONFIG)
 endif
 include $(PGXS)
+
+snowflake--1.1.sql: src/install.sql $(SQL_TABLES) $(SQL_SHARED) src/privileges.sql
+snowflake--1.0--1.1.sql: src/upgrade/1.0--1.1.sql $(SQL_SHARED) src/upgrade/1.0--1.1.privileges.sql
+$(DATA_built):
+	{ for part in $^; do echo "-- $$part"; cat "$$part"; echo; done; } > $@
 
 # Another extension has the same name, see doc/migrating.md.
 install: not-over-another

@@ -89,7 +89,7 @@ in_chroot()
 }
 
 # Puts this machine's PostgreSQL into CHROOT, beside the later one that is there, with the
-# extension of the current directory, for tests of pg_upgrade. Fails where it can not be had.
+# extension of the current directory, for tests of pg_upgrade. Fails where it cannot be had.
 add_older_postgresql()
 {
     local major

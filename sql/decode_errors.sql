@@ -31,7 +31,7 @@ BEGIN
     END LOOP;
 END $$;
 
--- IDs that the layout can not have.
+-- IDs that the layout cannot have.
 SELECT pg_temp.fail(
     'snowflake_parse(-1)',
     'snowflake_parse(-9223372036854775808)',
@@ -49,7 +49,7 @@ SELECT pg_temp.fail(
     'snowflake_friendly(9223372036854775807, ''UTC'', ''js_safe'')',
     'snowflake_describe(9007199254740992, ''js_safe'')');
 
--- Times that timestamptz can not hold.
+-- Times that timestamptz cannot hold.
 SELECT pg_temp.fail(
     'snowflake_parse(9223372036854775807, ''epoch=2026-01-01T00:00:00Z unit=s fields=t63,m0,s0'')',
     'snowflake_timestamp(9223372036854775807, ''epoch=2026-01-01T00:00:00Z unit=ms fields=t63,m0,s0'')',

@@ -46,7 +46,7 @@ FROM snowflake_lease WHERE generator IN ('web', 'slow', 'tens') GROUP BY generat
 SELECT name, machine_ids > 0 AS held, issued > 0 AS issued FROM snowflake_generators
 WHERE name IN ('web', 'slow', 'tens') ORDER BY name;
 
--- names and layouts that can not be
+-- names and layouts that cannot be
 SELECT snowflake_create_generator('web', 'default');
 SELECT snowflake_create_generator('default', 'twitter');
 SELECT snowflake_create_generator('', 'default');

@@ -79,7 +79,7 @@ SELECT resume(2, 101000, 4), resume(1, 100999, 4), resume(1, 101001, 4),
        resume(1, 101000, 4, database => 6);
 SELECT resume(1, 101000, 4);
 SELECT instance, horizon, expired FROM lease WHERE generator = 'again';
--- the former self has lost it, and can not be resumed twice
+-- the former self has lost it, and cannot be resumed twice
 SELECT renew('again', 5, 1, 160000), resume(1, 101000, 6), resume(1, 150000, 6);
 SELECT renew('again', 5, 4, 160000);
 

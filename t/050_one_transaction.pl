@@ -175,7 +175,7 @@ isnt(machine_id_of($at_once), leases('savepoints'),
 $session->quit;
 
 #----------------------------------------------------------------------
-# What can not be done
+# What cannot be done
 #----------------------------------------------------------------------
 
 $session = new_database('prepared');

@@ -51,7 +51,7 @@ $copy->restart;
 $copy->set_clock(-30);
 like($copy->error_of('SELECT snowflake_nextval()'),
 	qr/machine ID $machine_id of generator "default" is leased to|clock is .* behind/,
-	'the copy can not have the machine ID before its horizon is passed');
+	'the copy cannot have the machine ID before its horizon is passed');
 cmp_ok(
 	$copy->safe_psql('postgres',
 		"SELECT horizon FROM snowflake_lease WHERE machine_id = $machine_id"),

@@ -1,4 +1,4 @@
-# What roles without rights can do, and what they can not: neither they nor the
+# What roles without rights can do, and what they cannot: neither they nor the
 # database's owner get code of theirs run by the keeper, which is a superuser.
 use strict;
 use warnings FATAL => 'all';
@@ -243,7 +243,7 @@ foreach my $role ('visitor', 'owner')
 		$session->query('ROLLBACK');
 		like($message,
 			qr/permission denied|must be owner|must be superuser|no privileges were granted|extension snowflake requires it|duplicate key|is not allowed|does not support SET SCHEMA|snowflake_\w+\(unknown\) does not exist|cannot accept a value of type internal/,
-			"the $role can not: " . substr($sql, 0, 60));
+			"the $role cannot: " . substr($sql, 0, 60));
 	}
 	$session->quit;
 }

@@ -150,7 +150,7 @@ SQL
 my $load = "SET ROLE loader; COPY by_default (payload) FROM '$file'";
 my (undef, undef, $error) = $server->psql('postgres', $load);
 like($error, qr/permission denied for function snowflake_nextval\b/,
-	'who may not call snowflake_nextval() can not do so by way of COPY');
+	'who may not call snowflake_nextval() cannot do so by way of COPY');
 $server->safe_psql('postgres', <<'SQL');
 GRANT EXECUTE ON FUNCTION snowflake_nextval() TO loader;
 REVOKE EXECUTE ON FUNCTION snowflake_nextval_in_copy(internal) FROM PUBLIC;

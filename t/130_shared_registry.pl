@@ -192,7 +192,7 @@ SQL
 is($rights, join(',', map { "snowflake_$_" } qw(claim_lease lease_outlook renew_lease resume_lease)),
 	q{the keeper's role may call the lease functions});
 is(registry_value(q{SELECT has_table_privilege('snowflake_keeper', 'snowflake_lease',
-	'INSERT, UPDATE, DELETE, TRUNCATE')}), 'f', q{... and can not write the table itself});
+	'INSERT, UPDATE, DELETE, TRUNCATE')}), 'f', q{... and cannot write the table itself});
 
 is_deeply([ drawn_twice() ], [], 'no ID came twice, to the end');
 done_testing();

@@ -289,7 +289,7 @@ $server->safe_psql('postgres', 'CREATE ROLE visitor LOGIN');
 {
 	local $ENV{PGUSER} = 'visitor';
 	like($server->error_of('SHOW snowflake.registry'), qr/must be superuser|permission denied to examine/,
-		'an ordinary role can not see the setting');
+		'an ordinary role cannot see the setting');
 	like($server->error_of(q{SET snowflake.registry = ''}), qr/cannot be changed now/,
 		'... nor change it');
 	is($server->safe_psql('postgres', q{SELECT count(*) FROM pg_settings WHERE name = 'snowflake.registry'}),

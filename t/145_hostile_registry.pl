@@ -29,7 +29,7 @@ snowflake.acquire_timeout = 3s
 CONF
 
 #----------------------------------------------------------------------
-# What the login can not do
+# What the login cannot do
 #----------------------------------------------------------------------
 
 my @ids = $server->draw(3);
@@ -51,7 +51,7 @@ foreach my $sql (
 	'DROP EXTENSION snowflake')
 {
 	my (undef, $message) = as_keeper($sql);
-	like($message, qr/permission denied|must be (owner|superuser)/, "the login can not: $sql");
+	like($message, qr/permission denied|must be (owner|superuser)/, "the login cannot: $sql");
 }
 
 #----------------------------------------------------------------------
@@ -192,13 +192,13 @@ foreach my $row (
 {
 	my ($a, $b) = split /, /, $row->[0];
 	lie('snowflake_claim_lease', 'TABLE (a text, b text)', "SELECT ($a)::text, ($b)::text");
-	like(error_of_first_id(), qr/the registry gives machine ID .* which can not be|no machine ID/,
+	like(error_of_first_id(), qr/the registry gives machine ID .* which cannot be|no machine ID/,
 		"refused: $row->[1]");
 }
 lie('snowflake_claim_lease', 'TABLE (a text, b text)', q{SELECT '1', '0' FROM generate_series(1, 2)});
 like(error_of_first_id(), qr/could not get a lease/, 'refused: two rows');
 lie('snowflake_claim_lease', 'int', 'SELECT 1');
-like(error_of_first_id(), qr/can not be/, 'refused: a column too few');
+like(error_of_first_id(), qr/cannot be/, 'refused: a column too few');
 lie('snowflake_claim_lease', 'TABLE (a text, b text)', 'SELECT NULL, NULL');
 foreach my $row ('NULL, NULL, NULL, NULL, NULL', q{'twitter', NULL, NULL, NULL, NULL},
 	q{repeat('x', 10000), '-7', repeat('y', 10000), 'never', '9223372036854775807'},

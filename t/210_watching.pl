@@ -3,6 +3,7 @@
 use strict;
 use warnings FATAL => 'all';
 
+use File::Basename qw(basename);
 use FindBin;
 use lib "$FindBin::RealBin/lib";
 use SnowflakeTest;
@@ -66,13 +67,18 @@ foreach my $file (sort glob "$top/src/*/*.cpp $top/src/*/*.h")
 	push @odd, map { "$name: $_" }
 	  $source =~ /\b((?:errmsg_\w+|GUC_check_errmsg|elog\((?!ERROR,)\w+|ereport_\w+).*)/g;
 }
-my $script = slurp_file("$top/snowflake--1.0.sql") =~ s/^\s*--.*$//mgr;
-foreach my $raise ($script =~ /\bRAISE\s+(.*?);/gs)
+my %raised;
+foreach my $file (sort glob "$top/src/*/*.sql")
+{
+	my $script = slurp_file($file) =~ s/^\s*--.*$//mgr;
+	$raised{$_} = basename($file) foreach $script =~ /\bRAISE\s+(.*?);/gs;
+}
+foreach my $raise (sort keys %raised)
 {
 	my ($message) = $raise =~ /\bMESSAGE\s*=\s*(?:format\()?'((?:[^']|'')*)'/;
 	($message) = $raise =~ /^(?:NOTICE|WARNING|EXCEPTION|LOG|INFO)\s+'((?:[^']|'')*)'/ unless defined $message;
 	if (!defined $message) { push @odd, "RAISE $raise"; next }
-	$said{ $message =~ s/''/'/gr =~ s/%[sIL]?/…/gr } = 'snowflake--1.0.sql';
+	$said{ $message =~ s/''/'/gr =~ s/%[sIL]?/…/gr } = $raised{$raise};
 }
 is_deeply(\@odd, [], 'every message is given in a way that this test can read');
 cmp_ok(scalar keys %said, '>', 60, 'messages are found in the sources');
@@ -225,7 +231,7 @@ cmp_ok($after->{sequence_waits}, '>', $before->{sequence_waits}, 'waits for sequ
 isnt($after->{sequence_waited}, $before->{sequence_waited}, 'and their time');
 is($after->{clock_waits}, $before->{clock_waits}, '... as nothing else');
 
-# Leases: the keeper can not renew, nor claim
+# Leases: the keeper cannot renew, nor claim
 $before = $after;
 my $lock = $server->session;
 $lock->query('BEGIN; LOCK snowflake_lease');

@@ -267,7 +267,7 @@ sub restart
 }
 
 # Kills the postmaster as a crash would and waits until its children have noticed
-# (a server can not start beside them). With `everything`, kills those as well, all
+# (a server cannot start beside them). With `everything`, kills those as well, all
 # at once, as a power cut would.
 sub crash
 {

@@ -1,0 +1,2 @@
+-- Who may use what is new in 1.1, as in ../privileges.sql. What an administrator granted or revoked
+-- on what was there stays.
