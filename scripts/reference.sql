@@ -4,7 +4,7 @@ LOAD 'snowflake';
 \echo '# Reference'
 \echo
 \echo 'Everything that the extension has, in the words of its own comments. Made from the catalog by `make reference`:'
-\echo 'change `snowflake--*.sql` or `src/server/settings.cpp`, not this page.'
+\echo 'change `src/*/*.sql` or `src/server/settings.cpp`, not this page.'
 \echo
 \echo '[Functions](#functions) · [Views](#views) · [Tables](#tables) · [Settings](#settings)'
 
