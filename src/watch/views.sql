@@ -9,7 +9,7 @@ RETURNS SETOF record
 LANGUAGE c VOLATILE STRICT PARALLEL RESTRICTED
 AS 'MODULE_PATHNAME', 'snowflake_backends';
 COMMENT ON FUNCTION @extschema@.snowflake_backends() IS
-    'generator state of each backend place of the server that has been used';
+    'generator state of each backend slot of the server that has been used';
 
 CREATE OR REPLACE VIEW @extschema@.snowflake_backends AS
     SELECT b.pid, d.datname AS database, b.generator, b.machine_id, b.last_id, b.run_left,
@@ -32,7 +32,7 @@ COMMENT ON COLUMN @extschema@.snowflake_backends.last_id IS
 COMMENT ON COLUMN @extschema@.snowflake_backends.run_left IS
     'IDs taken from the lease and not drawn yet; what is left when their unit of time ends is dropped';
 COMMENT ON COLUMN @extschema@.snowflake_backends.issued IS
-    'IDs drawn in this place since the server started';
+    'IDs drawn in this slot since the server started';
 COMMENT ON COLUMN @extschema@.snowflake_backends.clock_waits IS
     'waits for a clock that had stepped back';
 COMMENT ON COLUMN @extschema@.snowflake_backends.clock_waited IS
