@@ -1,19 +1,6 @@
 /*
  * time_predicates.cpp
- *     Comparisons of snowflake_timestamp(id) with times, as ranges of IDs.
- *
- * IDs sort by time, so each of these comparisons is one of the ID itself:
- *
- *     snowflake_timestamp(id) >= t    id >= snowflake_first_id_from(t)
- *     snowflake_timestamp(id) >  t    id >= snowflake_first_id_after(t)
- *     snowflake_timestamp(id) <  t    id >= 0 AND id <= snowflake_last_id_before(t)
- *     snowflake_timestamp(id) <= t    id >= 0 AND id <= snowflake_last_id_until(t)
- *     snowflake_timestamp(id) =  t    id >= snowflake_first_id_from(t)
- *                                         AND id <= snowflake_last_id_until(t)
- *
- * with the layout as a further argument, and with a constant in place of the call
- * where the time is one. Numbers that are no IDs of the layout, such as negative
- * ones, have no time and meet none of them.
+ *     Where a query compares the times of IDs, ranges of IDs take their place.
  *
  * The comparison is replaced in the query itself. Then whatever PostgreSQL knows
  * to do with a plain comparison of a bigint column applies: indexes of all kinds,
@@ -32,314 +19,20 @@
  */
 #include "plan/time_predicates.h"
 
-#include "plan/time_bounds.h"
-#include "server/argument_cache.h"
-#include "server/guard.h"
-#include "server/layout_arg.h"
+#include "plan/id_range.h"
+#include "plan/time_of_id.h"
 
 extern "C" {
-#include "access/stratnum.h"
-#include "catalog/pg_opfamily.h"
-#include "catalog/pg_proc.h"
 #include "nodes/makefuncs.h"
-#include "nodes/pathnodes.h"
-#include "optimizer/clauses.h"
 #include "optimizer/optimizer.h"
 #include "optimizer/plancat.h"
 #include "optimizer/restrictinfo.h"
-#include "utils/fmgroids.h"
-#include "utils/lsyscache.h"
-#include "utils/syscache.h"
-#include "utils/typcache.h"
-}
-
-SNOWFLAKE_FUNCTION(snowflake_timestamp_support)
-{
-    /* There is nothing to do but to be called: see above. */
-    PG_RETURN_POINTER(nullptr);
 }
 
 namespace snowflake {
 namespace {
 
 get_relation_info_hook_type previous_hook = nullptr;
-
-/* The relation whose predicates are being replaced. */
-struct Target {
-    PlannerInfo *root;
-    Index relid;
-    List *indexes; /* whose expressions are left alone */
-};
-
-/* A call of snowflake_timestamp(id [, layout]), of which the IDs sort by time. */
-struct TimeOfId {
-    Expr *id;
-    Layout layout;
-    Expr *layout_text;
-    Oid schema; /* of the function, and so of all of ours */
-};
-
-/* snowflake_timestamp(id) OP time */
-struct TimeComparison {
-    TimeOfId left;
-    StrategyNumber strategy;
-    Expr *time;
-
-    bool bounds_below() const { return strategy >= BTEqualStrategyNumber; }
-    bool bounds_above() const { return strategy <= BTEqualStrategyNumber; }
-};
-
-Expr *copied(const Expr *expression) { return static_cast<Expr *>(copyObjectImpl(expression)); }
-
-bool is_snowflake_timestamp(Oid function)
-{
-    const Oid support = get_func_support(function);
-    if (!OidIsValid(support)) {
-        return false;
-    }
-    FmgrInfo info;
-    fmgr_info(support, &info);
-    return info.fn_addr == snowflake_timestamp_support;
-}
-
-/* A column of the query's own relations, whatever domain it is of; else null. */
-const Var *column_of(Node *node)
-{
-    while (IsA(node, RelabelType)) {
-        node = reinterpret_cast<Node *>(reinterpret_cast<RelabelType *>(node)->arg);
-    }
-    const auto *column = reinterpret_cast<Var *>(node);
-    return IsA(node, Var) && column->varlevelsup == 0 && column->varattno > 0 ? column : nullptr;
-}
-
-/* The column in a call of snowflake_timestamp(); null if the expression is no such call. */
-const Var *column_of_time(Node *node)
-{
-    if (!IsA(node, FuncExpr)) {
-        return nullptr;
-    }
-    const auto *call = reinterpret_cast<FuncExpr *>(node);
-    if (call->funcresulttype != TIMESTAMPTZOID || call->args == NIL) {
-        return nullptr;
-    }
-    const Var *column = column_of(static_cast<Node *>(linitial(call->args)));
-    return column != nullptr && is_snowflake_timestamp(call->funcid) ? column : nullptr;
-}
-
-/*
- * An index on the very expression was made to serve it, and has statistics on it. It
- * may also be the only one there is.
- */
-bool has_index_on(const Target &target, Node *expression, List *clauses)
-{
-    ListCell *index_cell = nullptr;
-    foreach (index_cell, target.indexes) {
-        const auto *index = static_cast<IndexOptInfo *>(lfirst(index_cell));
-        if (list_member(index->indexprs, expression) &&
-            predicate_implied_by(index->indpred, clauses, false)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* The layout of a call, if it is known. A wrong one is left for the function to report. */
-bool read_layout(List *arguments, TimeOfId *call)
-{
-    if (list_length(arguments) == 1) {
-        const Datum name = CStringGetTextDatum(layout_label(kDefaultLayout));
-        call->layout = kDefaultLayout;
-        call->layout_text = reinterpret_cast<Expr *>(
-            makeConst(TEXTOID, -1, DEFAULT_COLLATION_OID, -1, name, false, false));
-        return true;
-    }
-    const auto *argument = static_cast<Const *>(lsecond(arguments));
-    call->layout_text = static_cast<Expr *>(lsecond(arguments));
-    return IsA(argument, Const) && !argument->constisnull &&
-           try_layout_from_text(view_of(DatumGetTextPP(argument->constvalue)), &call->layout);
-}
-
-/* Is this a call of snowflake_timestamp() on a column of the relation, in one of the clauses? */
-bool read_time_of_id(const Target &target, Node *node, List *clauses, TimeOfId *call)
-{
-    const Var *column = column_of_time(node);
-    if (column == nullptr || column->varno != static_cast<int>(target.relid)) {
-        return false;
-    }
-    const auto *function = reinterpret_cast<FuncExpr *>(node);
-    call->id = static_cast<Expr *>(linitial(function->args));
-    call->schema = get_func_namespace(function->funcid);
-    return read_layout(function->args, call) && call->layout.sorts_by_time() &&
-           !has_index_on(target, node, clauses);
-}
-
-StrategyNumber commuted(StrategyNumber strategy)
-{
-    return BTGreaterStrategyNumber + BTLessStrategyNumber - strategy;
-}
-
-/* A date or a timestamp is converted as the operator would. */
-Expr *as_timestamptz(Node *time, Oid type)
-{
-    if (type == TIMESTAMPTZOID) {
-        return reinterpret_cast<Expr *>(time);
-    }
-    const Oid cast = type == DATEOID ? F_TIMESTAMPTZ_DATE : F_TIMESTAMPTZ_TIMESTAMP;
-    return reinterpret_cast<Expr *>(makeFuncExpr(cast, TIMESTAMPTZOID, list_make1(time), InvalidOid,
-                                                 InvalidOid, COERCE_EXPLICIT_CAST));
-}
-
-/*
- * Can the time be given to another function? It must be the same for all rows of the
- * relation. An equality with a time of another relation is left alone: as it is, it can
- * be joined by hashing or merging.
- */
-bool is_movable(const Target &target, Node *time, StrategyNumber strategy)
-{
-    if (contain_volatile_functions(time)) {
-        return false;
-    }
-    const Relids relations = pull_varnos(target.root, time);
-    return strategy == BTEqualStrategyNumber
-               ? bms_is_empty(relations) && !contain_subplans(time)
-               : !bms_is_member(static_cast<int>(target.relid), relations);
-}
-
-bool read_comparison(const Target &target, Node *node, List *clauses, TimeComparison *comparison)
-{
-    if (!IsA(node, OpExpr) || list_length(reinterpret_cast<OpExpr *>(node)->args) != 2) {
-        return false;
-    }
-    const auto *clause = reinterpret_cast<OpExpr *>(node);
-    auto *left = static_cast<Node *>(linitial(clause->args));
-    auto *right = static_cast<Node *>(lsecond(clause->args));
-    const bool on_left = read_time_of_id(target, left, clauses, &comparison->left);
-    /* Of two IDs' times, the left one is taken for the one that is sought. */
-    if (!on_left && (column_of_time(left) != nullptr ||
-                     !read_time_of_id(target, right, clauses, &comparison->left))) {
-        return false;
-    }
-    const Oid family = lookup_type_cache(TIMESTAMPTZOID, TYPECACHE_BTREE_OPFAMILY)->btree_opf;
-    if (!op_in_opfamily(clause->opno, family)) {
-        return false;
-    }
-    int strategy = 0;
-    Oid left_type = InvalidOid;
-    Oid right_type = InvalidOid;
-    get_op_opfamily_properties(clause->opno, family, false, &strategy, &left_type, &right_type);
-    const auto as_written = static_cast<StrategyNumber>(strategy);
-    comparison->strategy = on_left ? as_written : commuted(as_written);
-    comparison->time =
-        on_left ? as_timestamptz(right, right_type) : as_timestamptz(left, left_type);
-    return is_movable(target, on_left ? right : left, comparison->strategy);
-}
-
-/* What the bounds of a comparison are called: null where it has none. */
-struct BoundNames {
-    const char *first;
-    const char *last;
-};
-
-BoundNames bound_names(StrategyNumber strategy)
-{
-    switch (strategy) {
-        case BTLessStrategyNumber:
-            return {nullptr, "snowflake_last_id_before"};
-        case BTLessEqualStrategyNumber:
-            return {nullptr, "snowflake_last_id_until"};
-        case BTEqualStrategyNumber:
-            return {"snowflake_first_id_from", "snowflake_last_id_until"};
-        case BTGreaterEqualStrategyNumber:
-            return {"snowflake_first_id_from", nullptr};
-        default:
-            return {"snowflake_first_id_after", nullptr};
-    }
-}
-
-/* A call of one of these functions; null if the user may not call it. */
-Expr *bound_call(const TimeComparison &comparison, const char *name)
-{
-    const Oid types[] = {TIMESTAMPTZOID, TEXTOID};
-    const Oid function = GetSysCacheOid3(PROCNAMEARGSNSP, Anum_pg_proc_oid, CStringGetDatum(name),
-                                         PointerGetDatum(buildoidvector(types, lengthof(types))),
-                                         ObjectIdGetDatum(comparison.left.schema));
-    if (!OidIsValid(function) || !may_execute(function)) {
-        return nullptr;
-    }
-    return reinterpret_cast<Expr *>(makeFuncExpr(
-        function, INT8OID, list_make2(copied(comparison.time), copied(comparison.left.layout_text)),
-        InvalidOid, DEFAULT_COLLATION_OID, COERCE_EXPLICIT_CALL));
-}
-
-Expr *bigint_constant(int64 value)
-{
-    return reinterpret_cast<Expr *>(makeConst(INT8OID, -1, InvalidOid, sizeof(int64),
-                                              Int64GetDatum(value), false, FLOAT8PASSBYVAL));
-}
-
-/* `id OP bound`, simplified. */
-Node *comparison_of_id(const Target &target, Expr *id, StrategyNumber strategy, Expr *bound)
-{
-    const Oid comparison =
-        get_opfamily_member(INTEGER_BTREE_FAM_OID, INT8OID, INT8OID, static_cast<int16>(strategy));
-    Expr *clause =
-        make_opclause(comparison, BOOLOID, false, copied(id), bound, InvalidOid, InvalidOid);
-    return eval_const_expressions(target.root, reinterpret_cast<Node *>(clause));
-}
-
-/* Do other clauses of the AND see to it that IDs of the layout alone pass, below and above? */
-struct Neighbours {
-    bool bound_below;
-    bool bound_above;
-};
-
-Neighbours neighbours_of(const Target &target, const TimeComparison &comparison, List *clauses)
-{
-    Neighbours neighbours{};
-    ListCell *cell = nullptr;
-    foreach (cell, clauses) {
-        TimeComparison other{};
-        if (read_comparison(target, static_cast<Node *>(lfirst(cell)), clauses, &other) &&
-            other.left.layout == comparison.left.layout &&
-            equal(other.left.id, comparison.left.id)) {
-            neighbours.bound_below |= other.bounds_below();
-            neighbours.bound_above |= other.bounds_above();
-        }
-    }
-    return neighbours;
-}
-
-/*
- * The clauses that together mean the same as a comparison, which is one of an AND's;
- * none if they cannot be had.
- */
-List *range_of(const Target &target, const TimeComparison &comparison, List *clauses)
-{
-    const BoundNames names = bound_names(comparison.strategy);
-    Expr *first = names.first ? bound_call(comparison, names.first) : nullptr;
-    Expr *last = names.last ? bound_call(comparison, names.last) : nullptr;
-    if ((names.first && !first) || (names.last && !last)) {
-        return NIL;
-    }
-    const Neighbours neighbours = neighbours_of(target, comparison, clauses);
-    const int64 last_id = last_id_with_time(comparison.left.layout);
-    if (!first && !neighbours.bound_below) {
-        first = bigint_constant(0);
-    }
-    if (!last && !neighbours.bound_above && last_id < PG_INT64_MAX) {
-        last = bigint_constant(last_id);
-    }
-    List *range = NIL;
-    if (first) {
-        range = lappend(range, comparison_of_id(target, comparison.left.id,
-                                                BTGreaterEqualStrategyNumber, first));
-    }
-    if (last) {
-        range = lappend(
-            range, comparison_of_id(target, comparison.left.id, BTLessEqualStrategyNumber, last));
-    }
-    return range;
-}
 
 bool is_false_or_null(Node *node)
 {
@@ -376,7 +69,6 @@ List *replaced_disjuncts(const Target &target, List *arms)
 /* A clause of an AND as the clauses to stand in its place; none if it can stay. */
 List *replacement_of(const Target &target, Node *clause, List *clauses)
 {
-    TimeComparison comparison{};
     if (is_andclause(clause)) {
         List *before = reinterpret_cast<BoolExpr *>(clause)->args;
         List *after = replaced_conjuncts(target, before);
@@ -393,10 +85,7 @@ List *replacement_of(const Target &target, Node *clause, List *clauses)
                                   : list_length(after) == 1 ? static_cast<Expr *>(linitial(after))
                                                             : make_orclause(after));
     }
-    if (read_comparison(target, clause, clauses, &comparison)) {
-        return range_of(target, comparison, clauses);
-    }
-    return NIL;
+    return range_of(target, clause, clauses);
 }
 
 /*
