@@ -21,7 +21,7 @@ bool is_visible(const Pool &pool)
     return pool.private_to == -1 || pool.private_to == leader_proc_number();
 }
 
-/* A place for a new pool: an empty one, else that of the pool unused for longest. */
+/* A slot for a new pool: an empty one, else that of the pool unused for longest. */
 std::uint32_t slot_for_pool(SharedState *state)
 {
     const std::int64_t idle_since = monotonic_ms() - lease_ttl_ms;

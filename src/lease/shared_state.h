@@ -38,7 +38,7 @@ constexpr int kWaitCauses = 3;
 
 /* What a backend shows besides its generator state; written by that backend alone. */
 struct alignas(kCacheLine) BackendActivity {
-    RelaxedAtomic<std::int32_t> pid; /* 0: the place is empty */
+    RelaxedAtomic<std::int32_t> pid; /* 0: the slot is empty */
     RelaxedAtomic<std::uint32_t> database;
     RelaxedAtomic<std::uint32_t> pool;
     RelaxedAtomic<std::uint64_t> counted; /* of the IDs issued: already in a pool's count */
@@ -96,7 +96,7 @@ struct Pool {
     PoolKey key;
     int private_to; /* proc number of the only user until its transaction ends; -1: all */
     SubTransactionId claimed_in; /* of a private pool */
-    std::uint64_t generation;    /* changes whenever the place gets another pool */
+    std::uint64_t generation;    /* changes whenever the slot gets another pool */
     std::int64_t used_at_ms;     /* monotonic: when last asked for anything */
 
     /* Sessions compare `change` with what they saw, without the lock. */

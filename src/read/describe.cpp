@@ -45,8 +45,8 @@ const char *age_of(TimestampTz timestamp)
     const bool past = then <= now;
     const Datum age = DirectFunctionCall2(timestamptz_age, TimestampTzGetDatum(past ? now : then),
                                           TimestampTzGetDatum(past ? then : now));
-    const char *spelled = DatumGetCString(DirectFunctionCall1(interval_out, age));
-    return psprintf("%s %s", spelled, past ? "ago" : "from now");
+    const char *text = DatumGetCString(DirectFunctionCall1(interval_out, age));
+    return psprintf("%s %s", text, past ? "ago" : "from now");
 }
 
 text *describe(const Layout &layout, int64 id)

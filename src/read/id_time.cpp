@@ -25,7 +25,7 @@ bool timestamp_of_unix_ms(int64 unix_ms, TimestampTz *timestamp)
 }
 
 /* A time as the session writes it, or as ISO 8601 does where timestamptz ends. Allocated. */
-const char *spelled(int64 unix_ms)
+const char *text_of(int64 unix_ms)
 {
     TimestampTz timestamp = 0;
     if (timestamp_of_unix_ms(unix_ms, &timestamp)) {
@@ -60,9 +60,9 @@ const char *spelled(int64 unix_ms)
 
 [[noreturn]] void report_time_out_of_range(const Layout &layout, int64 unix_ms, bool before_epoch)
 {
-    const char *given = spelled(unix_ms);
+    const char *given = text_of(unix_ms);
     const char *limit =
-        spelled(before_epoch ? layout.epoch_ms : layout.to_unix_ms(layout.timestamp.max()));
+        text_of(before_epoch ? layout.epoch_ms : layout.to_unix_ms(layout.timestamp.max()));
     ereport(ERROR,
             (errcode(ERRCODE_DATETIME_VALUE_OUT_OF_RANGE),
              before_epoch ? errmsg("timestamp \"%s\" is before the epoch of layout \"%s\"", given,

@@ -27,15 +27,15 @@ Datum interval_datum(std::uint64_t us)
 
 Datum int64_datum(std::uint64_t value) { return Int64GetDatum(static_cast<std::int64_t>(value)); }
 
-/* The name of the generator in a pool's place; null where the place is empty. */
+/* The name of the generator of a pool; null where its slot is empty. */
 char *generator_of(std::uint32_t pool)
 {
     char *name = nullptr;
     if (pool < kMaxPools) {
         lock_state(LW_SHARED);
-        const Pool &place = shared_state()->pools[pool];
-        if (place.in_use) {
-            name = pstrdup(NameStr(place.key.generator));
+        const Pool &slot = shared_state()->pools[pool];
+        if (slot.in_use) {
+            name = pstrdup(NameStr(slot.key.generator));
         }
         unlock_state();
     }
@@ -80,7 +80,7 @@ void show_backend(ReturnSetInfo *result, std::uint32_t backend, bool sees_all)
     tuplestore_putvalues(result->setResult, result->setDesc, values, nulls);
 }
 
-/* The sums over all backends' places and keepers, since the instance began. */
+/* The sums over all backends' slots and keepers, since the instance began. */
 Totals totals_so_far()
 {
     SharedState *state = shared_state();
