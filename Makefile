@@ -48,8 +48,8 @@ ifneq (,$(filter-out $(SELF_SUFFICIENT),$(GOALS)))
 # PGXS links a module with the C compiler; ours is C++.
 override COMPILER = $(CXX) $(CXXFLAGS)
 PGXS := $(shell $(PG_CONFIG) --pgxs)
-ifeq (,$(wildcard $(PGXS)))
-$(error PostgreSQL's build system was not found: try `make setup`, or set PG_CONFIG)
+ifeq (,$(and $(wildcard $(PGXS)),$(wildcard $(shell $(PG_CONFIG) --includedir-server)/postgres.h)))
+$(error PostgreSQL's headers were not found: try `make setup`, or set PG_CONFIG)
 endif
 include $(PGXS)
 
@@ -97,7 +97,7 @@ help:
 	@echo 'make check-all        all tests on PostgreSQL 15, 17 and 18, in Debian chroots where needed'
 	@echo '                      (made at first use, as root; kept in $$SNOWFLAKE_CHROOTS)'
 	@echo 'make check-majors     build and regression tests on other majors   [MAJORS="17 18"]'
-	@echo 'make check-newcomer   what the README tells to do, on a clean Debian (a chroot, as root)'
+	@echo 'make check-newcomer   what the README tells to do, on clean Debians (chroots, as root) [CASES="server"]'
 	@echo 'make check-packages   the release archive and the Debian package: made, installed, used'
 	@echo 'make simulate         many servers in one process, while everything goes wrong'
 	@echo '                                                    [EVENTS=n] [SEEDS=n] [SEED=x to replay]'
@@ -152,7 +152,10 @@ lint format:
 chaos:
 	@scripts/check chaos
 
-check-server-sanitizers check-valgrind check-cassert check-newcomer reference:
+check-newcomer:
+	@scripts/check-newcomer $(CASES)
+
+check-server-sanitizers check-valgrind check-cassert reference:
 	@scripts/$@
 
 bench:

@@ -49,30 +49,37 @@ debian_mirror()
     echo "${mirror:-http://deb.debian.org/debian}"
 }
 
-# Makes the chroot of a major version if it is not there, and sets CHROOT.
-make_chroot()
+# Makes a chroot of a release of Debian, without PostgreSQL, in the directory $2 if that is not there.
+make_root()
 {
-    local suite=${SUITE_OF[$1]-} script
-    [ -n "$suite" ] || { echo "no release of Debian is known to have PostgreSQL $1" >&2; return 1; }
-    CHROOT=$CHROOTS/$suite
-    mkdir -p "$CHROOTS"
+    local suite=$1 root=$2
+    mkdir -p "$(dirname "$root")"
     (
         flock 9
-        [ ! -e "$CHROOT" ] || exit 0
-        echo "making a chroot of Debian $suite in $CHROOT"
+        [ ! -e "$root" ] || exit 0
+        echo "making a chroot of Debian $suite in $root"
         # debootstrap may be older than the release
         script=/usr/share/debootstrap/scripts/$suite
         [ -e "$script" ] || script=/usr/share/debootstrap/scripts/sid
-        rm -rf "$CHROOT.new"
-        nice debootstrap --variant=minbase "$suite" "$CHROOT.new" "$(debian_mirror)" "$script" \
-            >"$CHROOTS/$suite.log" 2>&1 || { tail -n 20 "$CHROOTS/$suite.log"; exit 1; }
+        rm -rf "$root.new"
+        nice debootstrap --variant=minbase "$suite" "$root.new" "$(debian_mirror)" "$script" \
+            >"$root.log" 2>&1 || { tail -n 20 "$root.log"; exit 1; }
         # proxies and the like
-        cp /etc/apt/apt.conf.d/* "$CHROOT.new/etc/apt/apt.conf.d/"
+        cp /etc/apt/apt.conf.d/* "$root.new/etc/apt/apt.conf.d/"
         # a chroot that is lost in a power cut is made again
-        echo force-unsafe-io >"$CHROOT.new/etc/dpkg/dpkg.cfg.d/unsafe-io"
-        mkdir -p "$CHROOT.new/dev/shm"
-        mv "$CHROOT.new" "$CHROOT"
-    ) 9>"$CHROOTS/$suite.lock" >&2
+        echo force-unsafe-io >"$root.new/etc/dpkg/dpkg.cfg.d/unsafe-io"
+        mkdir -p "$root.new/dev/shm"
+        mv "$root.new" "$root"
+    ) 9>"$root.lock" >&2
+}
+
+# Makes the chroot of a major version if it is not there, and sets CHROOT.
+make_chroot()
+{
+    local suite=${SUITE_OF[$1]-}
+    [ -n "$suite" ] || { echo "no release of Debian is known to have PostgreSQL $1" >&2; return 1; }
+    CHROOT=$CHROOTS/$suite
+    make_root "$suite" "$CHROOT"
 }
 
 # Runs a command in CHROOT. Assignments before the command are its environment. It is made
