@@ -48,8 +48,14 @@ ifneq (,$(filter-out $(SELF_SUFFICIENT),$(GOALS)))
 # PGXS links a module with the C compiler; ours is C++.
 override COMPILER = $(CXX) $(CXXFLAGS)
 PGXS := $(shell $(PG_CONFIG) --pgxs)
-ifeq (,$(and $(wildcard $(PGXS)),$(wildcard $(shell $(PG_CONFIG) --includedir-server)/postgres.h)))
-$(error PostgreSQL's headers were not found: try `make setup`, or set PG_CONFIG)
+ifeq (,$(wildcard $(PGXS)))
+$(error PostgreSQL's build system was not found: try `make setup`, or set PG_CONFIG)
+endif
+# which the client's packages of Debian lack
+ifneq (,$(filter all install,$(GOALS)))
+ifeq (,$(wildcard $(shell $(PG_CONFIG) --includedir-server)/postgres.h))
+$(error the headers of PostgreSQL's server were not found: try `make setup`, or set PG_CONFIG)
+endif
 endif
 include $(PGXS)
 
@@ -94,9 +100,9 @@ help:
 	@echo 'make check-regress    regression tests, without and with preloading'
 	@echo 'make check-isolation  isolation tests'
 	@echo 'make check-tap        tests with whole servers              [T=t/010_x.pl] [KEEP=1]'
-	@echo 'make check-all        all tests on PostgreSQL 15, 17 and 18, in Debian chroots where needed'
+	@echo 'make check-all        all tests on PostgreSQL 15, 17, 18 and 19, in Debian chroots where needed'
 	@echo '                      (made at first use, as root; kept in $$SNOWFLAKE_CHROOTS)'
-	@echo 'make check-majors     build and regression tests on other majors   [MAJORS="17 18"]'
+	@echo 'make check-majors     build and regression tests on other majors   [MAJORS="17 18 19"]'
 	@echo 'make check-newcomer   what the README tells to do, on clean Debians (chroots, as root) [CASES="server"]'
 	@echo 'make check-packages   the release archive and the Debian package: made, installed, used'
 	@echo 'make simulate         many servers in one process, while everything goes wrong'
@@ -127,7 +133,7 @@ check-all:
 	@scripts/check-majors
 
 check-majors:
-	@REGRESS_ONLY=1 scripts/check-majors $(or $(MAJORS),17 18)
+	@REGRESS_ONLY=1 scripts/check-majors $(or $(MAJORS),17 18 19)
 
 # The simulation of the core: deterministic, without a server.
 simulate check-mutants:

@@ -12,7 +12,7 @@
 CHROOTS=${SNOWFLAKE_CHROOTS:-/var/cache/snowflake-chroots}
 
 # The release of Debian that has a major version of PostgreSQL.
-declare -A SUITE_OF=([15]=bookworm [17]=trixie [18]=forky)
+declare -A SUITE_OF=([15]=bookworm [17]=trixie [18]=forky [19]=experimental)
 
 # These succeed silently, or fail and say what is missing.
 can_mount()
@@ -79,7 +79,24 @@ make_chroot()
     local suite=${SUITE_OF[$1]-}
     [ -n "$suite" ] || { echo "no release of Debian is known to have PostgreSQL $1" >&2; return 1; }
     CHROOT=$CHROOTS/$suite
-    make_root "$suite" "$CHROOT"
+    if [ "$suite" = experimental ]; then
+        make_root sid "$CHROOT" && take_from_experimental "$1"
+    else
+        make_root "$suite" "$CHROOT"
+    fi
+}
+
+# Experimental is no whole release: what is not of that PostgreSQL comes from sid.
+take_from_experimental()
+{
+    [ ! -x "$CHROOT/usr/lib/postgresql/$1/bin/postgres" ] || return 0
+    echo "deb $(debian_mirror) experimental main" >"$CHROOT/etc/apt/sources.list.d/experimental.list"
+    printf '%s\n' "Package: src:postgresql-$1" 'Pin: release a=experimental' 'Pin-Priority: 600' \
+        >"$CHROOT/etc/apt/preferences.d/experimental"
+    # shellcheck disable=SC2016
+    in_chroot DEBIAN_FRONTEND=noninteractive sh -c 'apt-get -qq update && apt-get -qq install -y \
+        --no-install-recommends "postgresql-$0" "postgresql-server-dev-$0" </dev/null' "$1" \
+        >"$CHROOT.postgresql.log" 2>&1 || { tail -n 20 "$CHROOT.postgresql.log" >&2; return 1; }
 }
 
 # Runs a command in CHROOT. Assignments before the command are its environment. It is made

@@ -80,16 +80,16 @@ SNOWFLAKE_FUNCTION(snowflake_nextval_support)
 {
     auto *node = reinterpret_cast<Node *>(PG_GETARG_POINTER(0));
     if (!IsA(node, SupportRequestSimplify)) {
-        PG_RETURN_POINTER(nullptr);
+        return kNoNode;
     }
     const auto *request = reinterpret_cast<const SupportRequestSimplify *>(node);
     const FuncExpr *call = request->fcall;
     if (request->root != nullptr || !is_in_copy_from() || !may_execute(call->funcid)) {
-        PG_RETURN_POINTER(nullptr);
+        return kNoNode;
     }
     const Oid twin = twin_of(call);
     if (!OidIsValid(twin) || !may_execute(twin)) {
-        PG_RETURN_POINTER(nullptr);
+        return kNoNode;
     }
     Const *mark = makeConst(INTERNALOID, -1, InvalidOid, sizeof(Datum), Datum{0}, false, true);
     List *arguments = list_concat(list_make1(mark), list_copy(call->args));

@@ -34,7 +34,7 @@ Oid last_extension = InvalidOid;
 Oid watched_table = InvalidOid;
 bool callbacks_registered = false;
 
-void on_function_change(Datum arg, int cache, uint32 hash)
+void on_function_change(Datum arg, SyscacheId cache, uint32 hash)
 {
     latest_function = InvalidOid;
     last_named_function = InvalidOid;

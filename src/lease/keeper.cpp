@@ -187,7 +187,7 @@ void snowflake_keeper_main(Datum database)
 
     my_database = DatumGetObjectId(database);
     pqsignal(SIGTERM, die);
-    pqsignal(SIGHUP, SIG_IGN);
+    ignore_signal(SIGHUP);
     BackgroundWorkerUnblockSignals();
 
     shared_state();

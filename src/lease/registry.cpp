@@ -14,7 +14,6 @@
 #include "server/settings.h"
 
 extern "C" {
-#include "commands/dbcommands.h"
 #include "postmaster/postmaster.h"
 }
 

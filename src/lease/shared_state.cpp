@@ -27,6 +27,7 @@ namespace {
  */
 constexpr char kAnchorName[] = "snowflake anchor 1";
 constexpr char kStateName[] = "snowflake state 1";
+constexpr char kLockName[] = "snowflake";
 
 /* What a library that was not preloaded keeps in the main segment. */
 struct Anchor {
@@ -81,7 +82,7 @@ SharedState *make_or_attach_segment(Anchor *anchor)
     const auto backends = static_cast<std::uint32_t>(MaxBackends);
     dsm_segment *segment = dsm_create(state_size(backends), 0);
     void *memory = dsm_segment_address(segment);
-    initialize(memory, backends, LWLockNewTrancheId());
+    initialize(memory, backends, new_lock_tranche(kLockName));
     dsm_pin_mapping(segment);
     dsm_pin_segment(segment);
     anchor->segment = dsm_segment_handle(segment);
@@ -121,7 +122,7 @@ void on_shmem_startup()
     LWLockAcquire(AddinShmemInitLock, LW_EXCLUSIVE);
     void *memory = ShmemInitStruct(kStateName, state_size(backends), &found);
     if (!found) {
-        initialize(memory, backends, LWLockNewTrancheId());
+        initialize(memory, backends, new_lock_tranche(kLockName));
     }
     LWLockRelease(AddinShmemInitLock);
     preloaded = static_cast<SharedState *>(memory);
@@ -171,7 +172,7 @@ SharedState *attach_state()
         LWLockRelease(AddinShmemInitLock);
     }
     tranche = state->lock.tranche;
-    LWLockRegisterTranche(tranche, "snowflake");
+    name_lock_tranche(tranche, kLockName);
     attached_state = state;
     return state;
 }

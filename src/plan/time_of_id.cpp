@@ -20,7 +20,7 @@ extern "C" {
 SNOWFLAKE_FUNCTION(snowflake_timestamp_support)
 {
     /* There is nothing to do but to be called: see above. */
-    PG_RETURN_POINTER(nullptr);
+    return snowflake::kNoNode;
 }
 
 namespace snowflake {

@@ -9,8 +9,8 @@
  * only of the function whose own argument is the indexed column, which here is the
  * operator's, and nobody is asked when partitions are pruned.
  *
- * The right moment is when the planner looks up a relation of the query
- * (get_relation_info_hook): all expressions have been simplified by then, and the
+ * The right moment is when the planner has looked up a relation of the query
+ * (on_table_planned()): all expressions have been simplified by then, and the
  * clauses not yet been handed out to relations.
  *
  * The hook is there once the library is loaded, and the support function of
@@ -31,8 +31,6 @@ extern "C" {
 
 namespace snowflake {
 namespace {
-
-get_relation_info_hook_type previous_hook = nullptr;
 
 bool is_false_or_null(Node *node)
 {
@@ -189,11 +187,8 @@ void replace_in_index_predicates(const Target &target)
     }
 }
 
-void replace_time_predicates(PlannerInfo *root, Oid relation, bool is_parent, RelOptInfo *rel)
+void replace_time_predicates(PlannerInfo *root, RelOptInfo *rel, bool is_parent)
 {
-    if (previous_hook != nullptr) {
-        previous_hook(root, relation, is_parent, rel);
-    }
     /* Partitions are chosen by the parent's predicates, whatever indexes there are. */
     const Target target = {root, rel->relid, is_parent ? NIL : rel->indexlist};
     if (rel->reloptkind == RELOPT_BASEREL) {
@@ -207,10 +202,6 @@ void replace_time_predicates(PlannerInfo *root, Oid relation, bool is_parent, Re
 
 } /* namespace */
 
-void install_planner_hooks()
-{
-    previous_hook = get_relation_info_hook;
-    get_relation_info_hook = replace_time_predicates;
-}
+void install_planner_hooks() { on_table_planned(replace_time_predicates); }
 
 } /* namespace snowflake */

@@ -18,15 +18,25 @@ extern "C" {
 #include "funcapi.h"
 #include "miscadmin.h"
 #include "nodes/nodeFuncs.h"
+#include "nodes/pathnodes.h"
+#include "optimizer/pathnode.h"
+#include "optimizer/plancat.h"
 #include "parser/parse_type.h"
 #include "pgstat.h"
 #include "storage/ipc.h"
+#include "storage/lwlock.h"
 #include "storage/proc.h"
 #include "utils/acl.h"
 #include "utils/builtins.h"
 #include "utils/guc.h"
+#include "utils/inval.h"
 #include "utils/timestamp.h"
 #include "utils/wait_event.h"
+
+/* These have what other headers had before 19: get_database_name(), tuplestore_putvalues(). */
+#include "commands/dbcommands.h"
+#include "utils/lsyscache.h"
+#include "utils/tuplestore.h"
 }
 
 #if PG_VERSION_NUM < 150000
@@ -51,6 +61,17 @@ extern "C" {
 
 namespace snowflake {
 
+/* What a planner support function returns to say nothing; 19's PG_RETURN_POINTER() takes no
+ * nullptr. */
+constexpr Datum kNoNode{0};
+
+/* Which cache a callback of CacheRegisterSyscacheCallback() is told of: an enum from 19 on. */
+#if PG_VERSION_NUM >= 190000
+using SyscacheId = SysCacheIdentifier;
+#else
+using SyscacheId = int;
+#endif
+
 /* The number of this backend's PGPROC: below MaxBackends for every backend that runs SQL. */
 inline int my_proc_number() noexcept
 {
@@ -72,6 +93,15 @@ inline int leader_proc_number() noexcept
 #endif
 }
 
+inline void ignore_signal(int signal)
+{
+#if PG_VERSION_NUM >= 190000
+    pqsignal(signal, PG_SIG_IGN);
+#else
+    pqsignal(signal, SIG_IGN);
+#endif
+}
+
 /* A wait event of this extension: named in pg_stat_activity from 17 on, `Extension` before. */
 inline uint32 wait_event([[maybe_unused]] const char *name)
 {
@@ -79,6 +109,24 @@ inline uint32 wait_event([[maybe_unused]] const char *name)
     return WaitEventExtensionNew(name);
 #else
     return PG_WAIT_EXTENSION;
+#endif
+}
+
+/* A number for locks of this extension, under the name that pg_stat_activity shows. */
+inline int new_lock_tranche([[maybe_unused]] const char *name)
+{
+#if PG_VERSION_NUM >= 190000
+    return LWLockNewTrancheId(name);
+#else
+    return LWLockNewTrancheId();
+#endif
+}
+
+/* Tells this backend a tranche's name; from 19 on, the name is in shared memory. */
+inline void name_lock_tranche([[maybe_unused]] int tranche, [[maybe_unused]] const char *name)
+{
+#if PG_VERSION_NUM < 190000
+    LWLockRegisterTranche(tranche, name);
 #endif
 }
 
@@ -102,6 +150,52 @@ inline bool walk_expression(Node *node, bool (*walker)(Node *, void *), void *co
         node, reinterpret_cast<bool (*)()>(reinterpret_cast<void *>(walker)), context);
 #endif
 }
+
+/*
+ * Has the planner call a function for each table of a query, once it has looked up the table's
+ * indexes and before the clauses are handed out, after the functions of other extensions.
+ */
+using TablePlanned = void (*)(PlannerInfo *root, RelOptInfo *rel, bool is_parent);
+
+inline TablePlanned table_planned = nullptr;
+
+#if PG_VERSION_NUM >= 190000
+inline build_simple_rel_hook_type previous_table_hook = nullptr;
+
+inline void call_table_planned(PlannerInfo *root, RelOptInfo *rel, RangeTblEntry *entry)
+{
+    if (previous_table_hook != nullptr) {
+        previous_table_hook(root, rel, entry);
+    }
+    if (entry->rtekind == RTE_RELATION) {
+        table_planned(root, rel, entry->inh);
+    }
+}
+
+inline void on_table_planned(TablePlanned function)
+{
+    table_planned = function;
+    previous_table_hook = build_simple_rel_hook;
+    build_simple_rel_hook = call_table_planned;
+}
+#else
+inline get_relation_info_hook_type previous_table_hook = nullptr;
+
+inline void call_table_planned(PlannerInfo *root, Oid relation, bool is_parent, RelOptInfo *rel)
+{
+    if (previous_table_hook != nullptr) {
+        previous_table_hook(root, relation, is_parent, rel);
+    }
+    table_planned(root, rel, is_parent);
+}
+
+inline void on_table_planned(TablePlanned function)
+{
+    table_planned = function;
+    previous_table_hook = get_relation_info_hook;
+    get_relation_info_hook = call_table_planned;
+}
+#endif
 
 /* Memory for what a setting's check hook hands on, which PostgreSQL frees; null: there is none. */
 inline void *allocate_setting(std::size_t size)

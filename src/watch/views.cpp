@@ -12,7 +12,6 @@
 extern "C" {
 #include "catalog/pg_authid.h"
 #include "utils/acl.h"
-#include "utils/tuplestore.h"
 }
 
 namespace snowflake {
