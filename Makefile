@@ -16,20 +16,26 @@ SQL_SHARED = src/plan/time_predicates.sql src/read/decode.sql src/read/text_form
 	src/read/layouts.sql src/lease/replication.sql src/lease/generators.sql src/lease/registry.sql \
 	src/draw/nextval.sql src/adopt/convert.sql src/adopt/revert.sql src/watch/views.sql
 
-OBJS = $(patsubst %.cpp,%.o,$(wildcard src/*.cpp src/*/*.cpp))
+# The client of shared registries is a module of its own, for the few processes that need libpq.
+CLIENT = snowflake_libpq
+CLIENT_OBJS = $(patsubst %.cpp,%.o,$(wildcard src/libpq/*.cpp))
+
+OBJS = $(filter-out $(CLIENT_OBJS),$(patsubst %.cpp,%.o,$(wildcard src/*.cpp src/*/*.cpp)))
 
 REGRESS = $(patsubst sql/%.sql,%,$(sort $(wildcard sql/*.sql)))
 REGRESS_OPTS = --load-extension=snowflake
 ISOLATION = $(patsubst specs/%.spec,%,$(sort $(wildcard specs/*.spec)))
 ISOLATION_OPTS = --load-extension=snowflake
 
-EXTRA_CLEAN = build regression.diffs regression.out results output_iso log tmp_check
+EXTRA_CLEAN = $(CLIENT_OBJS) $(CLIENT)$(DLSUFFIX) build regression.diffs regression.out results output_iso log tmp_check
 
 PG_CPPFLAGS = -I$(srcdir)/src -I$(libpq_srcdir) -DSNOWFLAKE_VERSION='"$(EXTVERSION)"'
-SHLIB_LINK_INTERNAL = $(libpq)
+# Nothing of the C++ library is used, so that no session has to load it.
+SHLIB_LINK = $(if $(filter linux,$(PORTNAME)),-Wl$(comma)--as-needed)
+comma = ,
 # 15's headers use `register`, which C++17 no longer knows.
 # Hidden: calls within the library go straight, and nothing of it can meet another library's.
-PG_CXXFLAGS = -std=c++17 -fvisibility=hidden -Wextra -Wno-register -Wno-unused-parameter $(WERROR)
+PG_CXXFLAGS = -std=c++17 -fno-exceptions -fno-rtti -fvisibility=hidden -Wextra -Wno-register -Wno-unused-parameter $(WERROR)
 # clang does not know each flag and attribute of a PostgreSQL that was built with gcc.
 PG_CXXFLAGS += $(if $(findstring clang,$(CXX)),-Wno-unknown-warning-option -Wno-ignored-attributes)
 
@@ -75,10 +81,23 @@ not-over-another:
 		exit 1; \
 	fi
 
+all: $(CLIENT)$(DLSUFFIX)
+$(CLIENT)$(DLSUFFIX): $(CLIENT_OBJS)
+	$(LINK.shared) -o $@ $^ $(LDFLAGS) $(LDFLAGS_SL) $(libpq) $(SHLIB_LINK)
+
+install: install-client
+install-client: $(CLIENT)$(DLSUFFIX) installdirs
+	$(INSTALL_SHLIB) $(CLIENT)$(DLSUFFIX) '$(DESTDIR)$(pkglibdir)/'
+
+uninstall: uninstall-client
+uninstall-client:
+	rm -f '$(DESTDIR)$(pkglibdir)/$(CLIENT)$(DLSUFFIX)'
+.PHONY: install-client uninstall-client
+
 # PGXS leaves PG_CXXFLAGS out when it makes bitcode.
 COMPILE.cxx.bc += $(PG_CXXFLAGS)
 # No header is compiled alone, and PGXS tracks headers only where PostgreSQL itself was built to.
-$(OBJS) $(OBJS:.o=.bc): $(wildcard src/*/*.h)
+$(OBJS) $(OBJS:.o=.bc) $(CLIENT_OBJS): $(wildcard src/*/*.h)
 endif
 
 ifneq (,$(filter $(SELF_SUFFICIENT),$(GOALS)))

@@ -12,7 +12,7 @@
 #include "server/settings.h"
 
 extern "C" {
-SNOWFLAKE_MODULE_MAGIC;
+SNOWFLAKE_MODULE_MAGIC("snowflake");
 SNOWFLAKE_EXPORT void _PG_init(void);
 }
 

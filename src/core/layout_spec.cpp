@@ -180,7 +180,7 @@ constexpr Complaint parse_fields(std::string_view list, std::string_view word,
         const std::string_view item = rest.substr(0, comma);
         int width = 0;
         BitField *field = item.empty() ? nullptr : field_of(layout, item.front());
-        if (field == nullptr || !parse_width(item.substr(1), width)) {
+        if (field == nullptr || !parse_width(after(item, 1), width)) {
             return {SpecProblem::BadField, item.empty() ? word : item};
         }
         for (int i = 0; i < seen; ++i) {
@@ -241,7 +241,7 @@ constexpr ParsedSpec parse(std::string_view spec) noexcept
         while (end < spec.size() && !is_space(spec[end])) {
             ++end;
         }
-        const std::string_view word = spec.substr(at, end - at);
+        const std::string_view word = after(spec, at).substr(0, end - at);
         at = end;
 
         std::string_view *slot = starts_with(word, kEpoch)    ? &epoch_word
@@ -257,11 +257,11 @@ constexpr ParsedSpec parse(std::string_view spec) noexcept
         *slot = word;
     }
 
-    const std::string_view at_end = spec.substr(spec.size());
+    const std::string_view at_end = after(spec, spec.size());
     if (epoch_word.empty()) {
         return fail(SpecProblem::MissingEpoch, at_end);
     }
-    const ParsedEpoch epoch = parse_epoch(epoch_word.substr(kEpoch.size()));
+    const ParsedEpoch epoch = parse_epoch(after(epoch_word, kEpoch.size()));
     if (!epoch.ok || epoch.unix_ms < kFirstEpoch || epoch.unix_ms > kLastEpoch) {
         return fail(SpecProblem::BadEpoch, epoch_word);
     }
@@ -269,7 +269,7 @@ constexpr ParsedSpec parse(std::string_view spec) noexcept
     if (unit_word.empty()) {
         return fail(SpecProblem::MissingUnit, at_end);
     }
-    if (!parse_unit(unit_word.substr(kUnit.size()), layout.unit)) {
+    if (!parse_unit(after(unit_word, kUnit.size()), layout.unit)) {
         return fail(SpecProblem::BadUnit, unit_word);
     }
     /* else an ID's time would not be a whole number of units on the clock, as its friendly form is
@@ -281,7 +281,7 @@ constexpr ParsedSpec parse(std::string_view spec) noexcept
         return fail(SpecProblem::MissingFields, at_end);
     }
     const Complaint complaint =
-        parse_fields(fields_word.substr(kFields.size()), fields_word, layout);
+        parse_fields(after(fields_word, kFields.size()), fields_word, layout);
     if (complaint.problem != SpecProblem::None) {
         return fail(complaint.problem, complaint.where);
     }

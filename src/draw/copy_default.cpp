@@ -18,7 +18,7 @@
  */
 #include "draw/utility_hook.h"
 #include "server/definer_call.h"
-#include "server/guard.h"
+#include "server/sql_function.h"
 
 extern "C" {
 #include "catalog/dependency.h"

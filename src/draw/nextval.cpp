@@ -14,7 +14,7 @@
 #include "draw/session.h"
 #include "lease/lease_request.h"
 #include "server/clock.h"
-#include "server/guard.h"
+#include "server/sql_function.h"
 #include "server/settings.h"
 #include "server/wait.h"
 

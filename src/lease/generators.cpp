@@ -12,7 +12,7 @@
 
 #include "core/layout_spec.h"
 #include "server/definer_call.h"
-#include "server/guard.h"
+#include "server/sql_function.h"
 #include "server/layout_arg.h"
 
 extern "C" {

@@ -1,6 +1,6 @@
 /*
  * registry_remote.h
- *     A registry that many servers share, called by libpq.
+ *     A registry that many servers share, called by the client of server/registry_client.h.
  *
  * Only keepers use it. Every step has a time limit, so that a registry that
  * hangs ends a keeper with an error and never more than that.
@@ -10,10 +10,6 @@
 #include <cstdint>
 
 #include "lease/registry.h"
-
-extern "C" {
-#include "libpq-fe.h"
-}
 
 namespace snowflake {
 
@@ -25,7 +21,7 @@ class RemoteRegistry final : public Registry {
   public:
     /* In: snowflake.registry. Several hosts are tried in their order. */
     void connect(const char *conninfo);
-    bool connected() const { return connection_ != nullptr; }
+    bool connected() const { return connected_; }
 
     void begin();
 
@@ -41,23 +37,11 @@ class RemoteRegistry final : public Registry {
     LeaseRow call(const LeaseFunction &function, const char *const *arguments) override;
 
   private:
-    PGconn *connection_ = nullptr;
-    PGresult *result_ = nullptr; /* of the latest call */
+    bool connected_ = false;
     char schema_[NAMEDATALEN] = {};
     std::int64_t skew_us_ = 0;
 
-    void run(const char *sql, int count, const char *const *values);
     void look_around();
 };
-
-/*
- * The parts of a conninfo with several hosts, one host each; palloc'ed. Reports
- * an error if it is no conninfo.
- */
-struct HostList {
-    int count;
-    const char **conninfos;
-};
-HostList hosts_of(const char *conninfo);
 
 } /* namespace snowflake */

@@ -11,7 +11,7 @@
 
 #include "core/time_cut.h"
 #include "read/id_time.h"
-#include "server/guard.h"
+#include "server/sql_function.h"
 #include "server/layout_arg.h"
 
 namespace snowflake {

@@ -8,7 +8,7 @@
 #include "plan/time_of_id.h"
 
 #include "server/argument_cache.h"
-#include "server/guard.h"
+#include "server/sql_function.h"
 #include "server/layout_arg.h"
 
 extern "C" {

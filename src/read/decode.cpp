@@ -7,7 +7,7 @@
  */
 #include "read/id_time.h"
 #include "server/argument_cache.h"
-#include "server/guard.h"
+#include "server/sql_function.h"
 #include "server/layout_arg.h"
 
 namespace snowflake {

@@ -6,7 +6,7 @@
 #include "core/text_format.h"
 #include "read/id_time.h"
 #include "read/text_format.h"
-#include "server/guard.h"
+#include "server/sql_function.h"
 #include "server/layout_arg.h"
 
 extern "C" {

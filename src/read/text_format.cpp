@@ -11,7 +11,7 @@
 #include "read/text_format.h"
 #include "read/zone.h"
 #include "server/argument_cache.h"
-#include "server/guard.h"
+#include "server/sql_function.h"
 #include "server/layout_arg.h"
 
 extern "C" {

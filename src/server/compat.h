@@ -49,12 +49,12 @@ extern "C" {
  */
 #define SNOWFLAKE_EXPORT __attribute__((visibility("default")))
 
-/* The library's mark; from 18 on, pg_get_loaded_modules() shows its name and version. */
+/* A module's mark; from 18 on, pg_get_loaded_modules() shows its name and version. */
 #if PG_VERSION_NUM >= 180000
-#define SNOWFLAKE_MODULE_MAGIC \
-    PG_MODULE_MAGIC_EXT(.name = "snowflake", .version = SNOWFLAKE_VERSION)
+#define SNOWFLAKE_MODULE_MAGIC(name_) \
+    PG_MODULE_MAGIC_EXT(.name = name_, .version = SNOWFLAKE_VERSION)
 #else
-#define SNOWFLAKE_MODULE_MAGIC                                            \
+#define SNOWFLAKE_MODULE_MAGIC(name_)                                     \
     SNOWFLAKE_EXPORT const Pg_magic_struct *PG_MAGIC_FUNCTION_NAME(void); \
     PG_MODULE_MAGIC
 #endif

@@ -12,10 +12,13 @@
 #include <cstring>
 
 #include "server/compat.h"
-#include "server/conninfo.h"
+#include "server/registry_client.h"
 
 extern "C" {
+#include "nodes/parsenodes.h"
+#include "tcop/pquery.h"
 #include "utils/guc.h"
+#include "utils/portal.h"
 }
 
 namespace snowflake {
@@ -62,15 +65,28 @@ void assign_machine_ids(const char *value, void *extra)
 char *registry_setting = nullptr;
 void (*registry_listener)() = nullptr;
 
+/* The statement that this session runs is ALTER SYSTEM, which is never called by another. */
+bool alters_system()
+{
+    return ActivePortal != nullptr && list_length(ActivePortal->stmts) == 1 &&
+           linitial_node(PlannedStmt, ActivePortal->stmts)->utilityStmt != nullptr &&
+           IsA(linitial_node(PlannedStmt, ActivePortal->stmts)->utilityStmt, AlterSystemStmt);
+}
+
+/*
+ * Only libpq can tell, and not every session shall load it: so who sets it is told at once, and
+ * what is written into postgresql.conf is found wrong by the keeper that is to connect.
+ */
 bool check_registry(char **value, void **extra, GucSource source)
 {
-    char *problem = conninfo_problem(*value);
-    if (problem == nullptr) {
+    if ((*value)[0] == '\0' || !alters_system()) {
         return true;
     }
-    GUC_check_errdetail("It is no connection string: %s", problem);
-    free(problem);
-    return false;
+    const char *problem = registry_client().problem_of(*value);
+    if (problem != nullptr) {
+        GUC_check_errdetail("It is no connection string: %s", problem);
+    }
+    return problem == nullptr;
 }
 
 /* Which registry a generator has its leases from is part of what sessions know of it. */

@@ -6,7 +6,7 @@
 
 #include "lease/shared_state.h"
 #include "server/clock.h"
-#include "server/guard.h"
+#include "server/sql_function.h"
 #include "server/layout_arg.h"
 
 extern "C" {
