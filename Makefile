@@ -119,9 +119,9 @@ help:
 	@echo 'make check-regress    regression tests, without and with preloading'
 	@echo 'make check-isolation  isolation tests'
 	@echo 'make check-tap        tests with whole servers              [T=t/010_x.pl] [KEEP=1]'
-	@echo 'make check-all        all tests on PostgreSQL 15, 17, 18 and 19, in Debian chroots where needed'
+	@echo 'make check-all        all tests on all versions of PostgreSQL, in Debian chroots where needed'
 	@echo '                      (made at first use, as root; kept in $$SNOWFLAKE_CHROOTS)'
-	@echo 'make check-majors     build and regression tests on other majors   [MAJORS="17 18 19"]'
+	@echo 'make check-majors     build and regression tests on all versions   [MAJORS="17 18"] [PARTS=regress] [T=]'
 	@echo 'make check-newcomer   what the README tells to do, on clean Debians (chroots, as root) [CASES="server"]'
 	@echo 'make check-packages   the release archive and the Debian package: made, installed, used'
 	@echo 'make simulate         many servers in one process, while everything goes wrong'
@@ -152,7 +152,7 @@ check-all:
 	@scripts/check-majors
 
 check-majors:
-	@REGRESS_ONLY=1 scripts/check-majors $(or $(MAJORS),17 18 19)
+	@PARTS='$(or $(PARTS),regress)' T='$(T)' scripts/check-majors $(MAJORS)
 
 # The simulation of the core: deterministic, without a server.
 simulate check-mutants:

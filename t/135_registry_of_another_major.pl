@@ -1,6 +1,7 @@
 # A registry is shared by servers of two major versions of PostgreSQL, wherever it is:
-# leases are claimed, renewed and resumed, and no ID comes twice. Needs the extension in an
-# older PostgreSQL too, beside this one; `make check-all` sees to that where it can.
+# leases are claimed, renewed and resumed, and no ID comes twice.
+# Runs from PostgreSQL 16 on, with the extension in an older one too, beside this one;
+# scripts/check-majors sees to that.
 use strict;
 use warnings FATAL => 'all';
 

@@ -1,6 +1,7 @@
 # pg_upgrade from an older major version: generators, IDs and horizons come along; the
-# old server's leases are nobody's, and no ID is drawn twice. Needs the extension in an
-# older PostgreSQL too, beside this one; `make check-all` sees to that where it can.
+# old server's leases are nobody's, and no ID is drawn twice.
+# Runs from PostgreSQL 16 on, with the extension in an older one too, beside this one;
+# scripts/check-majors sees to that.
 use strict;
 use warnings FATAL => 'all';
 

@@ -1,6 +1,7 @@
 # The extension in directories of its own, as an extension image of CloudNativePG has
 # it: a server finds it by extension_control_path and dynamic_library_path, and so does
-# the keeper. From PostgreSQL 18 on.
+# the keeper.
+# Runs from PostgreSQL 18 on, which has extension_control_path.
 use strict;
 use warnings FATAL => 'all';
 
@@ -21,7 +22,7 @@ sub release
 }
 
 my $server = new_server('image', extension => 0);
-plan skip_all => 'extension_control_path is there from PostgreSQL 18 on'
+plan skip_all => 'it runs from PostgreSQL 18 on'
   if $server->pg_version < 18;
 
 # As packaging/cloudnativepg/collect.sh lays it out. A name that is installed nowhere
