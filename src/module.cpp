@@ -18,6 +18,7 @@ SNOWFLAKE_EXPORT void _PG_init(void);
 
 void _PG_init(void)
 {
+    snowflake::check_settings_apply();
     snowflake::define_settings();
     snowflake::on_registry_change(snowflake::forget_generators);
     snowflake::install_utility_hook();

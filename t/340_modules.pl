@@ -69,6 +69,22 @@ is_deeply([ grep { !$plain->{$_} } sort keys %{ loaded($after) } ],
 is($server->safe_psql('ids', q{SELECT count(*) FROM snowflake_lease WHERE holder !~ '/'}),
 	1, '... which has given the lease');
 
+# A library that is loaded where PostgreSQL does not apply settings to it is not loaded.
+$server->append_conf('postgresql.conf', "snowflake.machine_ids = '7'\n");
+$server->restart;
+$server->safe_psql('postgres', <<'SQL');
+CREATE TABLE rows AS SELECT generate_series(1, 1000) AS i;
+CREATE FUNCTION draw() RETURNS bigint LANGUAGE plpgsql PARALLEL SAFE AS $$BEGIN RETURN snowflake_nextval(); END$$;
+SQL
+my $in_parallel = 'SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; '
+  . 'SELECT count(DISTINCT id), min((id >> 12) & 1023), max((id >> 12) & 1023) FROM (SELECT draw() AS id FROM rows) AS r';
+like(
+	$server->error_of($in_parallel),
+	qr/cannot load library "snowflake" during a parallel operation.*DETAIL:  "snowflake\.\w+" is set/s,
+	'in a parallel operation the library is not loaded without its settings');
+is($server->safe_psql('postgres', "SELECT snowflake_machine_id(snowflake_nextval()); $in_parallel"),
+	"7\n1000|7|7", '... loaded before, it has them');
+
 # A server to which half of the package was copied.
 my $half = $server->basedir . '/half';
 mkdir $half or die $!;

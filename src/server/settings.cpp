@@ -97,6 +97,11 @@ void assign_registry(const char *value, void *extra)
     }
 }
 
+/* All that define_settings() defines. */
+constexpr const char *kNames[] = {"snowflake.lease_ttl",       "snowflake.acquire_timeout",
+                                  "snowflake.max_clock_wait",  "snowflake.machine_ids",
+                                  "snowflake.max_machine_ids", "snowflake.registry"};
+
 std::int64_t in_units(const Layout &layout, int ms)
 {
     const std::int64_t unit = unit_ms(layout.unit);
@@ -120,6 +125,24 @@ Terms terms_for(const Layout &layout)
     /* Up to two units ahead is a used-up sequence, and always waited for. */
     const std::int64_t wait = in_units(layout, max_clock_wait_ms);
     return {in_units(layout, lease_ttl_ms), wait < 2 ? 2 : wait};
+}
+
+void check_settings_apply()
+{
+    if (!IsInParallelMode()) {
+        return;
+    }
+    for (const char *name : kNames) {
+        if (GetConfigOption(name, true, false) != nullptr) {
+            ereport(ERROR,
+                    (errcode(ERRCODE_OBJECT_NOT_IN_PREREQUISITE_STATE),
+                     errmsg("cannot load library \"snowflake\" during a parallel operation"),
+                     errdetail("\"%s\" is set, but would not apply in this session.", name),
+                     errhint("Call one of its functions before the parallel statement, or add "
+                             "snowflake to shared_preload_libraries or "
+                             "session_preload_libraries.")));
+        }
+    }
 }
 
 void define_settings()

@@ -31,6 +31,13 @@ std::uint32_t machine_ids_version();
 /* The settings as the rules of a generator see them: in its unit of ID time, rounded up. */
 Terms terms_for(const Layout &layout);
 
+/*
+ * Reports an error where definitions would come too late for values that are set: in a parallel
+ * operation PostgreSQL leaves what is defined at its built-in value, and says so in a warning. IDs
+ * would be drawn from the wrong registry.
+ */
+void check_settings_apply();
+
 void define_settings();
 
 } /* namespace snowflake */
