@@ -9,17 +9,15 @@
 namespace snowflake {
 namespace {
 
-constexpr const char *kModule = "snowflake_libpq";
-
 const RegistryClient *client = nullptr;
 
 [[noreturn]] void report_not_loaded(const ErrorData &error)
 {
-    ereport(ERROR, (errcode(error.sqlerrcode), errmsg("could not load module \"%s\"", kModule),
+    ereport(ERROR, (errcode(error.sqlerrcode), errmsg("could not load module \"snowflake_libpq\""),
                     errdetail_internal("%s", error.message),
-                    errhint("Install %s%s of this version of the extension, and libpq. A server "
-                            "that runs while they are upgraded may need a restart.",
-                            kModule, DLSUFFIX)));
+                    errhint("Install snowflake_libpq" DLSUFFIX
+                            " of this version of the extension, and libpq. A server "
+                            "that runs while they are upgraded may need a restart.")));
     pg_unreachable();
 }
 
@@ -31,7 +29,7 @@ void *load_function()
     PG_TRY();
     {
         function = reinterpret_cast<void *>(load_external_function(
-            kModule, CppAsString2(SNOWFLAKE_REGISTRY_CLIENT), true, nullptr));
+            "snowflake_libpq", CppAsString2(SNOWFLAKE_REGISTRY_CLIENT), true, nullptr));
     }
     PG_CATCH();
     {
